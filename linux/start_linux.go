@@ -1,0 +1,394 @@
+// Copyright 2026 The thole Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package linux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tholehq/thole/common/platform"
+	"github.com/tholehq/thole/linux/cgroup"
+	"github.com/tholehq/thole/linux/launch"
+	"github.com/tholehq/thole/linux/rlimit"
+	"github.com/tholehq/thole/linux/verify"
+	"golang.org/x/sys/unix"
+)
+
+// hangLimit ends a launch whose child neither reports nor ends. It guards
+// against a hung launcher only; a launch takes milliseconds.
+const hangLimit = 60 * time.Second
+
+// launcher holds what one start opens; close undoes it all.
+type launcher struct {
+	plan    *Plan
+	m       *machine
+	leaf    *cgroup.Leaf
+	handles map[string]int // by the names that the list uses
+	own     []string       // those that close ends
+	std     [3]bool
+}
+
+// open names a descriptor that belongs to the start.
+func (l *launcher) open(name string, fd int) {
+	l.handles[name] = fd
+	l.own = append(l.own, name)
+}
+
+// drop closes one of them early.
+func (l *launcher) drop(name string) {
+	if fd, ok := l.handles[name]; ok {
+		_ = unix.Close(fd)
+		delete(l.handles, name)
+	}
+}
+
+func (l *launcher) close() {
+	for _, name := range l.own {
+		l.drop(name)
+	}
+}
+
+// confineErr wraps err as a failure of the confinement.
+func confineErr(c platform.Capability, remedy string, err error) error {
+	return &platform.Error{Kind: platform.ErrConfine, Capability: c, Err: err, Remedy: remedy}
+}
+
+// Start makes the leaf, puts the rules in the kernel, clones the process into
+// the leaf, verifies it and lets it go.
+func (p *Plan) Start(ctx context.Context) (platform.Process, error) {
+	if err := p.refuse(); err != nil {
+		return nil, err
+	}
+	l := &launcher{plan: p, m: p.m, handles: map[string]int{}}
+	proc, err := l.start(ctx)
+	l.close()
+	return proc, err
+}
+
+// refuse returns the gaps that keep the plan from starting.
+func (p *Plan) refuse() error {
+	var errs []error
+	for _, g := range p.Missing {
+		if g.Required || p.start.Strict {
+			errs = append(errs, &platform.Error{Kind: platform.ErrConfine, Capability: g.Capability, Pos: g.Pos, Err: errors.New(g.Reason), Remedy: g.Remedy})
+		} else if p.start.OnGap != nil {
+			p.start.OnGap(g)
+		}
+	}
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+func (l *launcher) start(ctx context.Context) (_ platform.Process, err error) {
+	p := l.plan
+	proc := &process{plan: p, m: l.m, began: time.Now(), done: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			proc.discard()
+		}
+	}()
+	if p.Leaf {
+		if l.leaf, err = l.m.parent.NewLeaf(); err != nil {
+			return nil, confineErr("", "run where the cgroup v2 mount is writable", err)
+		}
+		proc.leaf = l.leaf
+		if err = l.limits(); err != nil {
+			return nil, err
+		}
+	}
+	if p.Net != nil {
+		if err = proc.putRules(l.leaf.ID); err != nil {
+			return nil, confineErr("", "", err)
+		}
+	}
+	if err = l.prepare(false); err != nil {
+		return nil, err
+	}
+	status, gate, err := l.gate()
+	if err != nil {
+		return nil, confineErr("", "", err)
+	}
+	defer status.Close()
+	defer gate.Close()
+	s := steps{std: l.std}
+	if l.leaf != nil {
+		s.uid = l.leaf.UID
+	}
+	s.nofileSoft, s.nofileHard = nofile()
+	list, err := p.calls(s)
+	if err != nil {
+		return nil, confineErr("", "", err)
+	}
+	if p.tamper != nil {
+		list = p.tamper(list)
+	}
+	img, err := list.Assemble(l.handles, l.handles[hStatus])
+	if err != nil {
+		return nil, confineErr("", "", err)
+	}
+	proc.image = img
+	cgroupFD := -1
+	if l.leaf != nil {
+		cgroupFD = l.leaf.FD()
+	}
+	ns, _ := p.namespaces()
+	pid, pidfd, err := img.Clone(ns, cgroupFD)
+	if err != nil {
+		return nil, confineErr("", "", err)
+	}
+	proc.pid, proc.pidfd = pid, pidfd
+	// The child's ends: its copies alone must hold the pipes open now.
+	l.drop(hStatus)
+	l.drop(hGate)
+	_ = status.SetReadDeadline(time.Now().Add(hangLimit))
+	stop := context.AfterFunc(ctx, func() { _ = status.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if p.UserNS {
+		uid, gid := os.Geteuid(), os.Getegid()
+		if err = writeMaps(pid, fmt.Sprintf("%d %d 1\n", uid, uid), fmt.Sprintf("%d %d 1\n", gid, gid), true); err != nil {
+			return nil, confineErr(platform.FSMetadata, "", err)
+		}
+		if _, err = gate.Write([]byte{1}); err != nil {
+			return nil, confineErr("", "", fmt.Errorf("open gate: %w", err))
+		}
+	}
+	if err = l.await(status, list); err != nil {
+		return nil, err
+	}
+	if err = l.verify(pid, pid); err != nil {
+		return nil, err
+	}
+	if _, err = gate.Write([]byte{1}); err != nil {
+		return nil, confineErr("", "", fmt.Errorf("open gate: %w", err))
+	}
+	if err = l.executed(status, list); err != nil {
+		return nil, err
+	}
+	img.Free()
+	proc.run()
+	return proc, nil
+}
+
+// limits writes the leaf's limits.
+func (l *launcher) limits() error {
+	var controllers []string
+	settings := l.plan.Limits.Settings()
+	for _, s := range settings {
+		if contains(l.plan.host.Controllers, s.Controller) {
+			controllers = append(controllers, s.Controller)
+		}
+	}
+	if len(controllers) == 0 {
+		return nil // a gap that was accepted
+	}
+	if err := l.m.parent.Enable(controllers...); err != nil {
+		return confineErr(platform.Memory, "enable the controller for the hierarchy's root", err)
+	}
+	for _, s := range settings {
+		if !contains(l.plan.host.Controllers, s.Controller) {
+			continue
+		}
+		// A kernel without swap accounting has no memory.swap.max: then there
+		// is nothing to bound.
+		if err := l.leaf.Set(s); err != nil && !(s.File == "memory.swap.max" && errors.Is(err, cgroup.ErrNoController)) {
+			return confineErr("", "", err)
+		}
+	}
+	return nil
+}
+
+// prepare opens what the child's calls refer to: the ruleset, the user
+// namespaces of id maps, the standard descriptors.
+func (l *launcher) prepare(self bool) error {
+	p := l.plan
+	for name, fd := range p.opened.fds {
+		l.handles[name] = fd
+	}
+	rules, err := p.Landlock.Build(func(h string) (int, bool) { fd, ok := p.opened.fds[h]; return fd, ok })
+	if err != nil {
+		return confineErr(platform.FS, "", err)
+	}
+	l.open(hRules, rules)
+	for _, o := range p.Owners {
+		fd, err := userNamespace(swapMap(o.UID, l.leaf.UID), swapMap(o.GID, l.leaf.UID))
+		if err != nil {
+			return confineErr(platform.Identity, "allow user namespaces (user.max_user_namespaces>0), or pass --accept identity", err)
+		}
+		l.open(o.Handle, fd)
+	}
+	if self {
+		return nil
+	}
+	for i, f := range []*os.File{p.start.Stdin, p.start.Stdout, p.start.Stderr} {
+		if err := l.stdio(i, f); err != nil {
+			return confineErr("", "", err)
+		}
+	}
+	return nil
+}
+
+// stdio gives the child f, or /dev/null, as its descriptor i.
+func (l *launcher) stdio(i int, f *os.File) error {
+	if f == nil {
+		fd, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("open %s: %w", os.DevNull, err)
+		}
+		l.open(hStd[i], fd)
+		l.std[i] = true
+		return nil
+	}
+	if err := checkStdio(hStd[i], int(f.Fd())); err != nil {
+		return err
+	}
+	if int(f.Fd()) == i {
+		return nil
+	}
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return fmt.Errorf("duplicate %s: %w", hStd[i], err)
+	}
+	l.open(hStd[i], fd)
+	l.std[i] = true
+	return nil
+}
+
+// gate makes the two pipes between parent and child.
+func (l *launcher) gate() (status, gate *os.File, err error) {
+	var s, g [2]int
+	if err := unix.Pipe2(s[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, fmt.Errorf("make pipe: %w", err)
+	}
+	if err := unix.Pipe2(g[:], unix.O_CLOEXEC); err != nil {
+		_ = unix.Close(s[0])
+		_ = unix.Close(s[1])
+		return nil, nil, fmt.Errorf("make pipe: %w", err)
+	}
+	l.open(hStatus, s[1])
+	l.open(hGate, g[0])
+	// For deadlines the parent's end is polled; the child blocks on its own.
+	_ = unix.SetNonblock(s[0], true)
+	status, gate = os.NewFile(uintptr(s[0]), "status"), os.NewFile(uintptr(g[1]), "gate")
+	// Numbers for the child to close; here the files own them.
+	l.handles[hStatusRead], l.handles[hGateWrite] = s[0], g[1]
+	return status, gate, nil
+}
+
+// await reads the child's report that it is confined.
+func (l *launcher) await(status *os.File, list launch.List) error {
+	buf := make([]byte, launch.ReportSize)
+	_, err := io.ReadFull(status, buf)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return confineErr("", "", fmt.Errorf("child did not report within %v", hangLimit))
+	case err != nil:
+		return confineErr("", "", fmt.Errorf("child ended before it was confined: %w", err))
+	}
+	r, err := launch.ParseReport(buf, len(list))
+	if err != nil {
+		return confineErr("", "", err)
+	}
+	if !r.Ready {
+		return l.opError(&launch.OpError{Op: list[r.Index], Result: r.Result})
+	}
+	return nil
+}
+
+// opError says what a failed call of the launch means.
+func (l *launcher) opError(e *launch.OpError) error {
+	switch e.Op.Step {
+	case "exec":
+		return &platform.Error{Kind: platform.ErrStart, Err: fmt.Errorf("execute %s: %w", l.plan.Spec.Path, errnoOf(e)), Remedy: l.plan.execHint(e)}
+	case "workdir":
+		return &platform.Error{Kind: platform.ErrStart, Err: fmt.Errorf("enter working directory %s: %w", l.plan.Spec.Dir, errnoOf(e)),
+			Remedy: "choose one inside a granted path: --workdir DIR with --rw DIR or --ro DIR"}
+	case "landlock":
+		return confineErr(platform.FS, "", e)
+	case "view":
+		if e.Op.Call == launch.MountSetattr && errors.Is(e, unix.EINVAL) && strings.Contains(e.Op.String(), "idmap") {
+			return confineErr(platform.Identity, "move the path to ext4, xfs, btrfs or tmpfs, or pass --accept identity", fmt.Errorf("a granted path is on a file system without id-mapped mounts: %w", e))
+		}
+		return confineErr(platform.FSMetadata, "", e)
+	case "identity":
+		return confineErr(platform.Identity, "", e)
+	}
+	return confineErr("", "", e)
+}
+
+func errnoOf(e *launch.OpError) error {
+	if err := e.Unwrap(); err != nil {
+		return err
+	}
+	return e
+}
+
+// executed waits for the status pipe to close, which execve does.
+func (l *launcher) executed(status *os.File, list launch.List) error {
+	buf := make([]byte, launch.ReportSize)
+	n, err := io.ReadFull(status, buf)
+	if n == 0 && err == io.EOF {
+		return nil
+	}
+	if err != nil {
+		return confineErr("", "", fmt.Errorf("wait for program: %w", err))
+	}
+	r, err := launch.ParseReport(buf, len(list))
+	if err != nil {
+		return confineErr("", "", err)
+	}
+	return l.opError(&launch.OpError{Op: list[r.Index], Result: r.Result})
+}
+
+// verify asks the kernel what the child is.
+func (l *launcher) verify(pid, tid int) error {
+	seen, err := verify.See(pid, tid)
+	if err != nil {
+		return &platform.Error{Kind: platform.ErrVerify, Err: err}
+	}
+	uid, path := -1, ""
+	if l.leaf != nil {
+		uid, path = l.leaf.UID, strings.TrimPrefix(l.leaf.Path, l.m.cgroupMount)
+	}
+	own, err := ownNamespaces()
+	if err != nil {
+		return &platform.Error{Kind: platform.ErrVerify, Err: err}
+	}
+	if err := verify.Check(l.plan.expect(uid, path, own[0], own[1]), seen); err != nil {
+		return &platform.Error{Kind: platform.ErrVerify, Err: err}
+	}
+	if l.plan.Net != nil {
+		if err := l.m.enforcer.Verify(l.leaf.ID); err != nil {
+			return &platform.Error{Kind: platform.ErrVerify, Err: fmt.Errorf("check cgroup programs: %w", err)}
+		}
+	}
+	return nil
+}
+
+// ownNamespaces returns the mount and IPC namespaces of this process.
+func ownNamespaces() (ns [2]string, err error) {
+	for i, name := range []string{"mnt", "ipc"} {
+		if ns[i], err = os.Readlink("/proc/self/ns/" + name); err != nil {
+			return ns, fmt.Errorf("read own namespaces: %w", cause(err))
+		}
+	}
+	return ns, nil
+}
+
+// nofile returns the limits on open files to restore in the child, or zeros.
+func nofile() (soft, hard uint64) {
+	was, hard, ok := rlimit.Nofile()
+	var now syscall.Rlimit
+	if !ok || syscall.Getrlimit(syscall.RLIMIT_NOFILE, &now) != nil || now.Cur == was {
+		return 0, 0
+	}
+	return was, now.Max
+}
