@@ -241,7 +241,7 @@ func (c *compiler) landlock() {
 func (c *compiler) seccomp() {
 	broker := c.r.Broker.Path != ""
 	unixDecided := c.h.BPF && c.h.UnixHooks
-	o := seccomp.Options{Arch: c.h.Arch, Unix: unixDecided || broker, NoSysV: c.p.View == nil, NoSetID: c.p.Ephemeral, Log: true}
+	o := seccomp.Options{Arch: c.h.Arch, Unix: unixDecided || broker, NoSysV: c.p.View == nil, NoSetID: c.p.Ephemeral, NoExecMemfd: !c.r.Policy.ExecRW, Log: true}
 	switch {
 	case c.h.BPF:
 		o.Inet = true
@@ -270,6 +270,7 @@ func (c *compiler) network() error {
 			return &platform.Error{Kind: platform.ErrConfine, Err: err}
 		}
 		c.p.Net = img
+		c.p.Addresses = n.Mode == policy.Any || len(n.Rules) > 0
 		return nil
 	}
 	why, fix := c.h.why("bpf", "no cgroup programs here"), remedy(c.h, "bpf", "run as root")

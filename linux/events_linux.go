@@ -72,6 +72,9 @@ func named(names map[uint8]string, n uint8) string {
 
 // rule says which rule decided, with its place where a person wrote it.
 func (p *Plan) rule(id uint32) string {
+	if id == uint32(flat.RuleUnix) && p.Spec.Broker.Path == "" {
+		return "no unix socket may be reached"
+	}
 	i, ok := netbpf.RuleIndex(id)
 	if !ok || i >= len(p.Spec.Policy.Net.Rules) {
 		return netbpf.Reason(id)

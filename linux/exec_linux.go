@@ -14,6 +14,7 @@ import (
 
 	"github.com/tholehq/thole/common/platform"
 	"github.com/tholehq/thole/linux/cgroup"
+	"github.com/tholehq/thole/linux/kernfile"
 	"github.com/tholehq/thole/linux/launch"
 	"golang.org/x/sys/unix"
 )
@@ -147,11 +148,11 @@ func (p *Plan) ownLeaf() (*cgroup.Leaf, func(), error) {
 }
 
 func selfCgroup(mount string) (string, error) {
-	b, err := os.ReadFile("/proc/self/cgroup")
+	b, err := kernfile.Read("/proc/self/cgroup")
 	if err != nil {
 		return "", fmt.Errorf("find own cgroup: %w", err)
 	}
-	path, err := cgroup.Self(string(b))
+	path, err := cgroup.Self(b)
 	if err != nil {
 		return "", err
 	}

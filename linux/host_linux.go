@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/tholehq/thole/linux/cgroup"
+	"github.com/tholehq/thole/linux/kernfile"
 	"github.com/tholehq/thole/linux/landlock"
 	"github.com/tholehq/thole/linux/launch"
 	"github.com/tholehq/thole/linux/netbpf"
@@ -97,18 +98,18 @@ func privileged() bool {
 	}
 	// Capabilities over a user namespace only do not count: id-mapped mounts
 	// and cgroups need the first one. Its map covers every id (user_namespaces(7)).
-	b, err := os.ReadFile("/proc/self/uid_map")
+	b, err := kernfile.Read("/proc/self/uid_map")
 	if err != nil {
 		return false
 	}
-	f := strings.Fields(string(b))
+	f := strings.Fields(b)
 	return len(f) == 3 && f[0] == "0" && f[1] == "0" && f[2] == "4294967295"
 }
 
 func lastCap() int {
-	b, err := os.ReadFile("/proc/sys/kernel/cap_last_cap")
+	b, err := kernfile.Read("/proc/sys/kernel/cap_last_cap")
 	if err == nil {
-		if n, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && n >= 0 && n < 64 {
+		if n, err := strconv.Atoi(strings.TrimSpace(b)); err == nil && n >= 0 && n < 64 {
 			return n
 		}
 	}

@@ -6,11 +6,11 @@ package linux
 import (
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
 
+	"github.com/tholehq/thole/linux/kernfile"
 	"github.com/tholehq/thole/linux/launch"
 	"golang.org/x/sys/unix"
 )
@@ -94,8 +94,8 @@ func writeMaps(pid int, uidMap, gidMap string, denyGroups bool) error {
 		files = append([]file{{"setgroups", "deny"}}, files...)
 	}
 	for _, f := range files {
-		if err := os.WriteFile(dir+f.name, []byte(f.text), 0); err != nil {
-			return fmt.Errorf("write %s: %w", f.name, cause(err))
+		if err := kernfile.WriteAt(unix.AT_FDCWD, dir+f.name, f.text); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -107,8 +107,10 @@ func compileLaunch(p *Plan, s steps) (launch.List, error) {
 		launch.Op{Call: launch.OpenAt, Args: []launch.Arg{launch.Named(^uint64(99), "AT_FDCWD"), launch.Str("/"), launch.Named(openDir(p.host.Arch), "O_RDONLY|O_DIRECTORY"), launch.Num(0)},
 			Want: launch.Exactly(-eacces), Note: "a forbidden act, to see that the domain is in force"})
 	l.Add("fds", launch.Op{Call: launch.CloseRange, Args: []launch.Arg{launch.Num(3), launch.Named(0xffffffff, "~0"), launch.Named(closeRangeExec, "CLOSE_RANGE_CLOEXEC")}, Note: "nothing but the standard descriptors is inherited"})
-	if err := addSeccomp(&l, p.Seccomp); err != nil {
-		return nil, err
+	for _, prog := range p.filters() {
+		if err := addSeccomp(&l, prog); err != nil {
+			return nil, err
+		}
 	}
 	ready := launch.ReadyReport()
 	l.Add("gate",
@@ -162,7 +164,15 @@ func gateArgs() []launch.Arg {
 	return []launch.Arg{launch.Handle(hGate), launch.Ptr(&launch.Blob{Bytes: make([]byte, 1), Text: "byte"}), launch.Num(1)}
 }
 
-// addSeccomp installs the filter: last, so that it need not allow what the
+// filters returns the seccomp program in the two parts that are installed: the
+// kernel logs what the first refuses, and not the answers of the second, with
+// which a C library is only told to use an older call.
+func (p *Plan) filters() []seccomp.Program {
+	loud, quiet := p.Seccomp.Split()
+	return []seccomp.Program{loud, quiet}
+}
+
+// addSeccomp installs one filter: last, so that it need not allow what the
 // launch does.
 func addSeccomp(l *launch.List, prog seccomp.Program) error {
 	filter, err := seccomp.Compile(prog)

@@ -25,6 +25,9 @@ type Plan struct {
 	Limits cgroup.Limits
 	// Net is the kernel's rule set, nil where no cgroup program is in force.
 	Net *netbpf.Image
+	// Addresses: the rules look at addresses, so that the host's own ones and
+	// its resolvers are kept up to date in the kernel's tables.
+	Addresses bool
 	// Landlock is built in the parent and enforced in the child.
 	Landlock landlock.Ruleset
 	// Seccomp is installed last.
@@ -84,6 +87,9 @@ func (p *Plan) String() string {
 	}
 	if p.Net != nil {
 		b.WriteString(p.Net.String())
+		if p.Addresses {
+			b.WriteString("  the host's own addresses are followed\n")
+		}
 	} else {
 		b.WriteString("cgroup-bpf: none\n")
 	}
@@ -116,7 +122,7 @@ func (p *Plan) String() string {
 
 // expect returns what the kernel must show of the process.
 func (p *Plan) expect(uid int, cgroupPath, ownMount, ownIPC string) verify.Expect {
-	e := verify.Expect{Filters: 1, UID: -1, GID: -1, NoCaps: true, Cgroup: cgroupPath, Groups: p.Groups}
+	e := verify.Expect{Filters: len(p.filters()), UID: -1, GID: -1, NoCaps: true, Cgroup: cgroupPath, Groups: p.Groups}
 	if p.Ephemeral {
 		e.UID, e.GID = uid, uid
 	} else if !p.host.Root && !p.UserNS {

@@ -4,9 +4,12 @@
 package linux
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,6 +47,9 @@ type process struct {
 	reaped   bool
 	timedOut bool
 	seq      uint64
+
+	unwatch  context.CancelFunc
+	watching sync.WaitGroup
 }
 
 // PID is the program's process.
@@ -62,11 +68,47 @@ func (p *process) putRules(id uint64) error {
 	if err := ring.Attach(id); err != nil {
 		return err
 	}
+	if p.plan.Addresses {
+		if err := p.putAddresses(); err != nil {
+			return err
+		}
+	}
 	return p.m.enforcer.Put(id, p.plan.Net)
+}
+
+// putAddresses brings the kernel's tables of the host's own addresses and of
+// its resolvers up to date.
+func (p *process) putAddresses() error {
+	own, err := netbpf.OwnAddrs()
+	if err != nil {
+		return err
+	}
+	if err := p.m.syncOwn(own); err != nil {
+		return err
+	}
+	// No file means no resolver: then none is reachable.
+	conf, err := os.ReadFile("/etc/resolv.conf")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("read resolvers: %w", err)
+	}
+	return p.m.enforcer.SyncResolvers(netbpf.Resolvers(conf))
+}
+
+// syncOwn writes the host's own addresses. Loopback is a class of its own,
+// which a rule may open as a range.
+func (m *machine) syncOwn(own []netip.Addr) error {
+	return m.enforcer.SyncOwn(slices.DeleteFunc(slices.Clone(own), netip.Addr.IsLoopback))
 }
 
 // run starts the watchers of a process that was let go.
 func (p *process) run() {
+	if p.plan.Addresses {
+		ctx, cancel := context.WithCancel(context.Background())
+		p.unwatch = cancel
+		p.watching.Go(func() {
+			_ = netbpf.WatchOwn(ctx, func(own []netip.Addr) { _ = p.m.syncOwn(own) })
+		})
+	}
 	p.events = make(chan event.Event, 256)
 	read := make(chan struct{})
 	go func() {
@@ -97,6 +139,10 @@ func (p *process) run() {
 func (p *process) finish(ws syscall.WaitStatus, ru syscall.Rusage, timedOut bool, read <-chan struct{}) {
 	if p.timer != nil {
 		p.timer.Stop()
+	}
+	if p.unwatch != nil {
+		p.unwatch()
+		p.watching.Wait()
 	}
 	r := platform.Result{TimedOut: timedOut, Wall: time.Since(p.began), PeakMemory: uint64(ru.Maxrss) << 10,
 		CPU: time.Duration(ru.Utime.Nano() + ru.Stime.Nano())}

@@ -6,7 +6,6 @@ package cgroup
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tholehq/thole/linux/kernfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -39,7 +39,7 @@ func (p *Parent) NewLeaf() (*Leaf, error) { return p.newLeaf(ownedPrefix) }
 func (p *Parent) NewExecLeaf() (*Leaf, error) { return p.newLeaf(execPrefix) }
 
 func (p *Parent) newLeaf(prefix string) (*Leaf, error) {
-	d, err := os.Open(p.Path)
+	d, err := kernfile.OpenDir(p.Path)
 	if err != nil {
 		return nil, fmt.Errorf("make leaf: %w", err)
 	}
@@ -65,7 +65,7 @@ func (p *Parent) newLeaf(prefix string) (*Leaf, error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("make leaf: %w", err)
 		}
-		f, err := os.Open(path)
+		f, err := kernfile.OpenDir(path)
 		if err == nil {
 			err = lock(f, unix.LOCK_EX|unix.LOCK_NB)
 		}
@@ -111,25 +111,12 @@ func (l *Leaf) Set(s Setting) error {
 }
 
 func (l *Leaf) write(file, value string) error {
-	fd, err := unix.Openat(l.FD(), file, unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	_, err = unix.Write(fd, []byte(value))
-	return err
+	return kernfile.WriteAt(l.FD(), file, value)
 }
 
 // Read returns the content of one of the leaf's files.
 func (l *Leaf) Read(file string) (string, error) {
-	fd, err := unix.Openat(l.FD(), file, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", file, err)
-	}
-	f := os.NewFile(uintptr(fd), file)
-	defer f.Close()
-	b, err := io.ReadAll(f)
-	return string(b), err
+	return kernfile.ReadAt(l.FD(), file)
 }
 
 // Enter moves the calling process into the leaf.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tholehq/thole/linux/kernfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,11 +25,11 @@ type Parent struct {
 
 // Mount finds the v2 hierarchy of this host.
 func Mount() (string, error) {
-	b, err := os.ReadFile("/proc/self/mountinfo")
+	b, err := kernfile.Read("/proc/self/mountinfo")
 	if err != nil {
 		return "", fmt.Errorf("find cgroup mount: %w", err)
 	}
-	return FindMount(string(b))
+	return FindMount(b)
 }
 
 // OpenParent opens the directory name of the hierarchy at mount and makes it
@@ -38,7 +39,7 @@ func OpenParent(mount, name string) (*Parent, error) {
 	if err := os.Mkdir(p, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("make cgroup directory: %w", err)
 	}
-	d, err := os.Open(p)
+	d, err := kernfile.OpenDir(p)
 	if err != nil {
 		return nil, fmt.Errorf("open cgroup directory: %w", err)
 	}
@@ -53,19 +54,19 @@ func (p *Parent) Close() error { return p.dir.Close() }
 // [ErrNoController].
 func (p *Parent) Enable(controllers ...string) error {
 	for _, dir := range []string{filepath.Dir(p.Path), p.Path} {
-		have, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+		have, err := kernfile.Read(filepath.Join(dir, "cgroup.controllers"))
 		if err != nil {
 			return fmt.Errorf("read controllers: %w", err)
 		}
-		on, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
+		on, err := kernfile.Read(filepath.Join(dir, "cgroup.subtree_control"))
 		if err != nil {
 			return fmt.Errorf("read controllers: %w", err)
 		}
 		for _, c := range controllers {
-			if slices.Contains(strings.Fields(string(on)), c) {
+			if slices.Contains(strings.Fields(on), c) {
 				continue
 			}
-			if !slices.Contains(strings.Fields(string(have)), c) {
+			if !slices.Contains(strings.Fields(have), c) {
 				return fmt.Errorf("enable %s in %s: %w", c, dir, ErrNoController)
 			}
 			if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+c), 0); err != nil {
@@ -78,15 +79,15 @@ func (p *Parent) Enable(controllers ...string) error {
 
 // Available returns the controllers that leaves could have.
 func (p *Parent) Available() []string {
-	b, err := os.ReadFile(filepath.Join(p.Path, "cgroup.controllers"))
+	b, err := kernfile.Read(filepath.Join(p.Path, "cgroup.controllers"))
 	if err != nil {
 		return nil
 	}
-	root, err := os.ReadFile(filepath.Join(filepath.Dir(p.Path), "cgroup.controllers"))
+	root, err := kernfile.Read(filepath.Join(filepath.Dir(p.Path), "cgroup.controllers"))
 	if err != nil {
 		return nil
 	}
-	return slices.Compact(slices.Sorted(slices.Values(append(strings.Fields(string(b)), strings.Fields(string(root))...))))
+	return slices.Compact(slices.Sorted(slices.Values(append(strings.Fields(b), strings.Fields(root)...))))
 }
 
 // lock takes flock(2) on f; how is LOCK_SH or LOCK_EX, with LOCK_NB.
@@ -104,7 +105,7 @@ func lock(f *os.File, how int) error {
 // elsewhere is left to do the work.
 func (p *Parent) Sweep(gone func(id uint64)) (int, error) {
 	// A handle of its own: locks belong to the open file.
-	d, err := os.Open(p.Path)
+	d, err := kernfile.OpenDir(p.Path)
 	if err != nil {
 		return 0, fmt.Errorf("sweep leaves: %w", err)
 	}
@@ -144,7 +145,7 @@ func (p *Parent) Sweep(gone func(id uint64)) (int, error) {
 
 // orphan returns the leaf locked, or nil where it is in use.
 func (p *Parent) orphan(name string) (*Leaf, error) {
-	f, err := os.Open(filepath.Join(p.Path, name))
+	f, err := kernfile.OpenDir(filepath.Join(p.Path, name))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -160,6 +161,13 @@ func (p *Parent) orphan(name string) (*Leaf, error) {
 		f.Close()
 		return nil, err
 	}
+	// Its owner may have removed it since it was opened. Nothing new comes in
+	// its place: makers wait for the sweep.
+	var st unix.Stat_t
+	if err := unix.Lstat(l.Path, &st); err != nil || st.Ino != l.ID {
+		f.Close()
+		return nil, nil
+	}
 	if _, owned, _ := leafUID(name); !owned && l.populated() {
 		f.Close()
 		return nil, nil
@@ -169,8 +177,8 @@ func (p *Parent) orphan(name string) (*Leaf, error) {
 
 // Populated reports whether any process is in the cgroup at path or below it.
 func Populated(path string) bool {
-	b, err := os.ReadFile(filepath.Join(path, "cgroup.events"))
-	return err == nil && strings.Contains(string(b), "populated 1")
+	b, err := kernfile.Read(filepath.Join(path, "cgroup.events"))
+	return err == nil && strings.Contains(b, "populated 1")
 }
 
 // errno returns err's system call error, or 0.

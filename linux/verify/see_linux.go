@@ -5,10 +5,9 @@ package verify
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 
+	"github.com/tholehq/thole/linux/kernfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,17 +26,9 @@ func See(pid, tid int) (Seen, error) {
 	defer unix.Close(dir)
 	var s Seen
 	for name, to := range map[string]*string{"status": &s.Status, "cgroup": &s.Cgroup} {
-		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return Seen{}, fmt.Errorf("open %s/%s: %w", path, name, err)
+		if *to, err = kernfile.ReadAt(dir, name); err != nil {
+			return Seen{}, fmt.Errorf("look at %s: %w", path, err)
 		}
-		f := os.NewFile(uintptr(fd), name)
-		b, err := io.ReadAll(f)
-		f.Close()
-		if err != nil {
-			return Seen{}, fmt.Errorf("read %s/%s: %w", path, name, err)
-		}
-		*to = string(b)
 	}
 	// Not readable without privilege once the child has changed its ids; then
 	// the check that needs them fails, or was not asked for.

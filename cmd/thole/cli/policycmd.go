@@ -6,6 +6,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -56,4 +57,32 @@ func loadPolicy(name string) (*policy.Policy, error) {
 		return policy.ParseJSON(name, data)
 	}
 	return policy.ParseOperator(name, data)
+}
+
+// readPolicy reads a policy file, bounded before it is in memory.
+func readPolicy(name string) ([]byte, error) {
+	fh, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer fh.Close()
+	st, err := fh.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() && st.Mode()&os.ModeNamedPipe == 0 {
+		return nil, &policy.Error{File: name, Msg: "is not a regular file"}
+	}
+	buf := make([]byte, 0, 64<<10)
+	for len(buf) <= policy.MaxDocument {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := fh.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if err != nil || n == 0 {
+			return buf, nil
+		}
+	}
+	return nil, &policy.Error{File: name, Msg: fmt.Sprintf("is larger than %d bytes", policy.MaxDocument), Hint: "split it, or shorten its lists"}
 }

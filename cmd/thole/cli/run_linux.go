@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"github.com/tholehq/thole/common/event"
@@ -72,6 +73,10 @@ func shellQuote(words []string) string {
 }
 
 func runMain(args []string) int {
+	// A launch allocates little: a collection in the middle of it would only
+	// stop it. A long run stays small all the same.
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(64 << 20)
 	var f policyFlags
 	command, code, done := parse("run", &f, args)
 	if done {
@@ -94,14 +99,6 @@ func runMain(args []string) int {
 	defer pf.Close()
 	r := &runner{flags: &f, platform: pf, policy: pol, accept: accept}
 	return r.run(command)
-}
-
-func hintOf(err error) string {
-	var pe *policy.Error
-	if errors.As(err, &pe) {
-		return pe.Hint
-	}
-	return ""
 }
 
 // runner is one `thole run`.
@@ -149,8 +146,12 @@ func (r *runner) run(command []string) int {
 		// What the program leaves behind becomes this process's child.
 		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
-	fw := newForwarder()
+	// Catching signals takes the runtime a while: beside the launch. One that
+	// comes before ends this process, and the child at its gate with it.
+	forwarders := make(chan *forwarder, 1)
+	go func() { forwarders <- newForwarder() }()
 	proc, err := plan.Start(context.Background())
+	fw := <-forwarders
 	if err != nil {
 		fw.stop()
 		return failErr(err)

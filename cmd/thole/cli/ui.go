@@ -53,3 +53,11 @@ func flatten(err error) []error {
 	}
 	return []error{err}
 }
+
+func hintOf(err error) string {
+	var pe *policy.Error
+	if errors.As(err, &pe) {
+		return pe.Hint
+	}
+	return ""
+}

@@ -5,9 +5,7 @@ package cli
 
 import (
 	"flag"
-	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -243,32 +241,4 @@ func (f *policyFlags) accepted() ([]platform.Capability, error) {
 		out = append(out, platform.Capability(s))
 	}
 	return out, nil
-}
-
-// readPolicy reads a policy file, bounded before it is in memory.
-func readPolicy(name string) ([]byte, error) {
-	fh, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer fh.Close()
-	st, err := fh.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() && st.Mode()&os.ModeNamedPipe == 0 {
-		return nil, &policy.Error{File: name, Msg: "is not a regular file"}
-	}
-	buf := make([]byte, 0, 64<<10)
-	for len(buf) <= policy.MaxDocument {
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-		}
-		n, err := fh.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if err != nil || n == 0 {
-			return buf, nil
-		}
-	}
-	return nil, &policy.Error{File: name, Msg: fmt.Sprintf("is larger than %d bytes", policy.MaxDocument), Hint: "split it, or shorten its lists"}
 }

@@ -1,0 +1,360 @@
+// Copyright 2026 The thole Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package linux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/tholehq/thole/common/platform"
+	"github.com/tholehq/thole/common/policy"
+	"github.com/tholehq/thole/linux/launch"
+	"github.com/tholehq/thole/linux/netbpf"
+)
+
+// nobody is the ordinary user of the tests.
+const nobody = 65534
+
+var parents atomic.Int32
+
+// testPlatform is the platform of this caller. As root it has a parent cgroup
+// and pins of its own, so that nothing else on the host is in the way of what
+// is counted, and both are taken away at the end.
+func testPlatform(t testing.TB) *Platform {
+	t.Helper()
+	name := fmt.Sprintf("thole-test-%d-%d", os.Getpid(), parents.Add(1))
+	m, err := look(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Platform{m}
+	t.Cleanup(func() {
+		pins := ""
+		if m.enforcer != nil {
+			pins = filepath.Dir(m.enforcer.Pins())
+		}
+		p.Close()
+		if m.parent != nil {
+			if err := os.Remove(m.parent.Path); err != nil {
+				t.Errorf("a leaf is left: %v", err)
+			}
+		}
+		if pins != "" && filepath.Base(pins) == name {
+			if err := os.RemoveAll(pins); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return p
+}
+
+// needRoot skips where the full launch cannot be had, with the reason.
+func needRoot(t testing.TB, p *Platform) {
+	t.Helper()
+	if !p.m.Root {
+		t.Skipf("needs root: %s", p.m.Why["bpf"])
+	}
+	if !p.m.BPF {
+		t.Skipf("needs the cgroup programs: %s", p.m.Why["bpf"])
+	}
+}
+
+// shared returns a directory that every user can reach and write.
+func shared(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "thole-start-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// trial is a start of a shell whose only act is to leave a file behind.
+type trial struct {
+	dir  string // the rw root
+	spec platform.Spec
+}
+
+// newTrial grants one path of each kind, one of them behind a directory that
+// the job's uid cannot search.
+func newTrial(t testing.TB) *trial {
+	t.Helper()
+	base := shared(t)
+	tr := &trial{dir: filepath.Join(base, "rw")}
+	hidden := filepath.Join(base, "hidden")
+	for _, d := range []string{tr.dir, filepath.Join(base, "wo"), hidden, hidden + "/ro"} {
+		if err := os.Mkdir(d, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(base, "rd")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(hidden, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := func(p string) []policy.Path { return []policy.Path{{Path: p, Pos: policy.Pos{Flag: p}}} }
+	tr.spec = platform.Spec{Path: "/bin/sh", Argv: []string{"sh", "-c", "echo ran > " + tr.dir + "/ran"}, Dir: tr.dir,
+		Env:    []string{"PATH=/usr/bin:/bin"},
+		Policy: &policy.Policy{Kind: "runner", FS: policy.FS{RW: path(tr.dir), RO: path(hidden + "/ro"), RD: path(file), WO: path(filepath.Join(base, "wo"))}}}
+	return tr
+}
+
+func (tr *trial) ran() bool {
+	err := os.Remove(tr.dir + "/ran")
+	return err == nil
+}
+
+// run plans and starts the trial with its launch changed, and waits for a
+// program that did start.
+func (tr *trial) run(t testing.TB, p *Platform, tamper func(launch.List) launch.List) error {
+	t.Helper()
+	plan, err := p.Plan(tr.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	plan.tamper = tamper
+	proc, err := plan.Start(context.Background())
+	if err != nil {
+		return err
+	}
+	for range proc.Events() {
+	}
+	if _, err := proc.Wait(); err != nil {
+		t.Error(err)
+	}
+	return nil
+}
+
+// list returns the launch that the trial makes, by way of a start that is
+// abandoned before its first call.
+func (tr *trial) list(t testing.TB, p *Platform) launch.List {
+	t.Helper()
+	var seen launch.List
+	err := tr.run(t, p, func(l launch.List) launch.List {
+		seen = slices.Clone(l)
+		return launch.List{broken("none")}
+	})
+	if err == nil {
+		t.Fatal("a launch of one call that fails started something")
+	}
+	return seen
+}
+
+// broken is a call that fails at once: EBADF.
+func broken(step string) launch.Op {
+	return launch.Op{Call: launch.Close, Args: []launch.Arg{launch.Num(-1)}, Step: step}
+}
+
+// state is what a start must leave as it was.
+type state struct {
+	fds, kids, leaves int
+	entries           map[string]int
+	mounts            int
+}
+
+func snapshot(t testing.TB, p *Platform, base string) state {
+	t.Helper()
+	s := state{entries: map[string]int{}, kids: len(children())}
+	d, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range d {
+		// The runtime opens its own poller when it first needs one.
+		if l, err := os.Readlink("/proc/self/fd/" + f.Name()); err == nil && !strings.Contains(l, "eventpoll") && !strings.Contains(l, "eventfd") {
+			s.fds++
+		}
+	}
+	if p.m.parent != nil {
+		leaves, err := os.ReadDir(p.m.parent.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range leaves {
+			if l.IsDir() {
+				s.leaves++
+			}
+		}
+	}
+	if p.m.enforcer != nil {
+		for _, name := range []string{"policies", "slots", "stats", "rules"} {
+			s.entries[name] = entries(t, p.m.enforcer, name)
+		}
+	}
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 4 && (f[4] == "/tmp" || f[4] == "/dev/shm" || f[4] == "/proc" || strings.HasPrefix(f[4], base)) {
+			s.mounts++
+		}
+	}
+	return s
+}
+
+// entries counts the entries of a pinned map.
+func entries(t testing.TB, e *netbpf.Enforcer, name string) int {
+	t.Helper()
+	m, err := ebpf.LoadPinnedMap(e.Pins()+"/"+name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	n := 0
+	var key, next []byte
+	for {
+		if key == nil {
+			next, err = m.NextKeyBytes(nil)
+		} else {
+			next, err = m.NextKeyBytes(key)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next == nil {
+			return n
+		}
+		n++
+		key = next
+	}
+}
+
+// same fails the test where after differs from before.
+func same(t testing.TB, before, after state) {
+	t.Helper()
+	if fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("leaked: before %+v, after %+v", before, after)
+	}
+}
+
+// TestEveryCallFails makes each call of a launch fail once. The program never
+// runs, the error names the step, and nothing stays.
+func TestEveryCallFails(t *testing.T) {
+	p, tr := testPlatform(t), newTrial(t)
+	l := tr.list(t, p)
+	if err := tr.run(t, p, nil); err != nil || !tr.ran() {
+		t.Fatalf("the launch as it is: %v", err)
+	}
+	before := snapshot(t, p, filepath.Dir(tr.dir))
+	for i, o := range l {
+		err := tr.run(t, p, func(l launch.List) launch.List {
+			l[i] = broken(l[i].Step)
+			return l
+		})
+		var pe *platform.Error
+		want := platform.ErrConfine
+		text := o.Step
+		switch o.Step {
+		case "exec":
+			want, text = platform.ErrStart, "execute /bin/sh"
+		case "workdir":
+			want, text = platform.ErrStart, "enter working directory "+tr.dir
+		}
+		switch {
+		case err == nil:
+			t.Errorf("call %d, %s: started although it failed", i, o)
+		case !errors.Is(err, want) || !errors.As(err, &pe) || !errors.Is(err, syscall.EBADF) || !strings.Contains(err.Error(), text):
+			t.Errorf("call %d, %s: error %v", i, o, err)
+		}
+		if tr.ran() {
+			t.Errorf("call %d, %s: the program ran", i, o)
+		}
+	}
+	same(t, before, snapshot(t, p, filepath.Dir(tr.dir)))
+}
+
+// unnoticed are the calls that can be left out without the start being
+// refused, each with the reason why nothing is open then. A call that is not
+// here must be missed by a check.
+var unnoticed = []struct {
+	prefix string
+	// user: for an ordinary user's launch alone.
+	why string
+}{}
+
+// TestEveryCallLeftOut leaves each call of a launch out once: a check notices,
+// or the table above says why that one need not be noticed.
+func TestEveryCallLeftOut(t *testing.T) {
+	p, tr := testPlatform(t), newTrial(t)
+	l := tr.list(t, p)
+	before := snapshot(t, p, filepath.Dir(tr.dir))
+	used := map[string]bool{}
+	for i, o := range l[:len(l)-1] {
+		err := tr.run(t, p, func(l launch.List) launch.List { return slices.Delete(l, i, i+1) })
+		ran := tr.ran()
+		if err != nil {
+			if ran {
+				t.Errorf("without call %d, %s: %v, and the program ran", i, o, err)
+			}
+			t.Logf("without call %d, %s: %v", i, o, err)
+			continue
+		}
+		k := slices.IndexFunc(unnoticed, func(u struct{ prefix, why string }) bool { return strings.HasPrefix(o.String(), u.prefix) })
+		if k < 0 {
+			t.Errorf("without call %d, %s: started, and no check noticed (ran: %v)", i, o, ran)
+			continue
+		}
+		used[unnoticed[k].prefix] = true
+	}
+	same(t, before, snapshot(t, p, filepath.Dir(tr.dir)))
+}
+
+// TestAsUser runs the tests of starts as an ordinary user too, whose launches
+// are other ones.
+func TestAsUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: becomes another user")
+	}
+	dir := shared(t)
+	bin := filepath.Join(dir, "linux.test")
+	copyFile(t, bin)
+	c := exec.Command(bin, "-test.v", "-test.run", "^(TestEveryCallFails|TestEveryCallLeftOut)$")
+	c.Dir = dir
+	c.Env = []string{"PATH=/usr/bin:/bin", "TMPDIR=" + dir, "HOME=" + dir}
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := c.CombinedOutput()
+	if err != nil || strings.Contains(string(out), "--- SKIP") || !strings.Contains(string(out), "--- PASS: TestEveryCallLeftOut") {
+		t.Errorf("as uid "+strconv.Itoa(nobody)+": %v\n%s", err, out)
+	}
+}
+
+// copyFile puts this test binary where everyone can execute it.
+func copyFile(t testing.TB, to string) {
+	t.Helper()
+	in, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
