@@ -330,6 +330,11 @@ func (c *compiler) limits() {
 		if c.p.Leaf && contains(c.h.Controllers, s.Controller) {
 			continue
 		}
+		if s.Controller == "pids" && c.p.Ephemeral {
+			// A uid of its own has a count of its own.
+			c.p.NProc = c.p.Limits.Pids
+			continue
+		}
 		cp, key := platform.Memory, policy.KeyMemory
 		switch s.Controller {
 		case "cpu":

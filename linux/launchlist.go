@@ -44,6 +44,7 @@ const (
 	ambientClearAll = 4
 
 	rlimitNofile = 7
+	rlimitNproc  = 6
 	rlimitCore   = 4
 
 	setModeFilter    = 1
@@ -84,6 +85,9 @@ func compileLaunch(p *Plan, s steps) (launch.List, error) {
 		l.Add("userns", launch.Op{Call: launch.Read, Args: gateArgs(), Want: launch.Exactly(1), Note: "until the parent has written the id maps"})
 	}
 	l.Add("limits", setLimit(rlimitCore, "RLIMIT_CORE", 0, 0, "no core dumps"))
+	if p.NProc != 0 {
+		l.Add("limits", setLimit(rlimitNproc, "RLIMIT_NPROC", p.NProc, p.NProc, "no controller counts processes here"))
+	}
 	if s.nofileSoft != 0 {
 		l.Add("limits", setLimit(rlimitNofile, "RLIMIT_NOFILE", s.nofileSoft, s.nofileHard, "as the caller had it"))
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unsafe"
 
 	"github.com/tholehq/thole/common/platform"
 	"golang.org/x/sys/unix"
@@ -131,16 +132,38 @@ func mappable(r Resolved, o *opened) bool {
 }
 
 // checkStdio refuses a standard descriptor that is a socket: it belongs to its
-// maker's cgroup, and the job could use it past every rule.
+// maker's cgroup, and the job could use it past every rule. One end of an
+// unnamed stream socketpair passes: that is how some programs (node, sshd)
+// make what others make with pipe, it is connected for good, and its peer is
+// the caller.
 func checkStdio(name string, fd int) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return fmt.Errorf("stat %s: %w", name, err)
 	}
-	if st.Mode&unix.S_IFMT == unix.S_IFSOCK {
-		return fmt.Errorf("%s is a socket, which would carry the job past the network rules: put a pipe between (… | cat)", name)
+	if st.Mode&unix.S_IFMT != unix.S_IFSOCK || pairEnd(fd) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s is a socket, which would carry the job past the network rules: put a pipe between (… | cat)", name)
+}
+
+// pairEnd reports whether fd is a connected stream socket of AF_UNIX whose
+// ends have no name.
+func pairEnd(fd int) bool {
+	if t, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_STREAM {
+		return false
+	}
+	for _, call := range []uintptr{unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME} {
+		// An address of an unnamed socket is the family alone (unix(7)): the
+		// length tells, which the wrappers do not return.
+		var a unix.RawSockaddrUnix
+		n := uint32(unix.SizeofSockaddrUnix)
+		_, _, e := unix.Syscall(call, uintptr(fd), uintptr(unsafe.Pointer(&a)), uintptr(unsafe.Pointer(&n)))
+		if e != 0 || a.Family != unix.AF_UNIX || n != uint32(unsafe.Sizeof(a.Family)) {
+			return false
+		}
+	}
+	return true
 }
 
 // execHint says what would let the program start.

@@ -28,6 +28,9 @@ type Plan struct {
 	// Addresses: the rules look at addresses, so that the host's own ones and
 	// its resolvers are kept up to date in the kernel's tables.
 	Addresses bool
+	// NProc bounds the processes of the ephemeral uid, where no controller
+	// counts those of the leaf; 0: no bound.
+	NProc uint64
 	// Landlock is built in the parent and enforced in the child.
 	Landlock landlock.Ruleset
 	// Seccomp is installed last.
@@ -84,6 +87,9 @@ func (p *Plan) String() string {
 		}
 	} else {
 		b.WriteString("cgroup: none of its own\n")
+	}
+	if p.NProc != 0 {
+		fmt.Fprintf(&b, "  RLIMIT_NPROC of the ephemeral uid = %d\n", p.NProc)
 	}
 	if p.Net != nil {
 		b.WriteString(p.Net.String())
