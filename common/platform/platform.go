@@ -16,6 +16,44 @@ import (
 	"github.com/tholehq/thole/common/policy"
 )
 
+// Platform confines processes on one operating system. Close it when the last
+// of its jobs has ended; what it put in force in the kernel stays in force.
+type Platform interface {
+	Close()
+	// Probe reports what this host enforces, each capability tried both ways:
+	// a forbidden act refused, a permitted one allowed.
+	Probe(ctx context.Context) (Report, error)
+	// Plan resolves the policy's paths and compiles spec. It starts nothing.
+	Plan(spec Spec) (Plan, error)
+	// Private returns the temporary and home directories that a job finds
+	// empty and that vanish with it, or "" where the host cannot make them.
+	Private() (tmp, home string)
+	// Executable reports whether the policy lets programs in dir be executed,
+	// by names alone.
+	Executable(dir string, p *policy.Policy) bool
+}
+
+// Execer is a platform on which the launcher can become the program.
+type Execer interface {
+	// PlanExec is Plan for a launcher that becomes the program.
+	PlanExec(spec Spec) (ExecPlan, error)
+}
+
+// ExecPlan is a plan of [Execer].
+type ExecPlan interface {
+	fmt.Stringer
+	Gaps() []Gap
+	// Exec confines this very process and executes the program in its place,
+	// so that it returns only with an error, an [*Error]. confined is called
+	// when the confinement is verified, before the program's first
+	// instruction.
+	Exec(confined func() error) error
+}
+
+// Sweeper is a platform that can take away what starters that were killed
+// left behind. It returns the number of sandboxes that it removed.
+type Sweeper interface{ Sweep() (int, error) }
+
 // Plan is what will be done for one start, as a value that prints itself.
 type Plan interface {
 	fmt.Stringer

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tholehq/thole/common/addr"
 	"github.com/tholehq/thole/common/event"
 	"github.com/tholehq/thole/common/platform"
 )
@@ -120,7 +121,7 @@ func plural(n uint64, noun string) string {
 // does.
 func remedyFor(g event.Group) string {
 	switch g.Capability {
-	case event.NetConnect, event.NetSendmsg:
+	case event.NetConnect, event.NetSendmsg, event.NetDNS:
 		ap, proto, ok := event.ParseTarget(g.Target)
 		if !ok {
 			return ""
@@ -139,8 +140,8 @@ func remedyFor(g event.Group) string {
 		case "tcp", "udp":
 			fix += "/" + p
 		}
-		if strings.Contains(g.Rule, "no network") {
-			fix += ", or --net egress-any for public addresses"
+		if addr.IsPublic(a) && strings.Contains(g.Rule, "no network") {
+			fix += ", or --net egress-any"
 		}
 		return fix
 	case event.UnixConnect:
