@@ -242,6 +242,9 @@ func (c *compiler) seccomp() {
 	broker := c.r.Broker.Path != ""
 	unixDecided := c.h.BPF && c.h.UnixHooks
 	o := seccomp.Options{Arch: c.h.Arch, Unix: unixDecided || broker, NoSysV: c.p.View == nil, NoSetID: c.p.Ephemeral, NoExecMemfd: !c.r.Policy.ExecRW, Log: true}
+	for _, root := range c.r.Roots {
+		o.NoLink = o.NoLink || root.Grant == WO
+	}
 	switch {
 	case c.h.BPF:
 		o.Inet = true
@@ -283,6 +286,8 @@ func (c *compiler) network() error {
 	case n.Mode == policy.Any:
 		c.gap(platform.Gap{Capability: platform.NetAny, Required: true, Pos: pos(policy.KeyNetMode),
 			Reason: "loopback and private addresses cannot be refused: " + why, Remedy: fix})
+		c.gap(platform.Gap{Capability: platform.NetListen, Pos: pos(policy.KeyNetMode),
+			Reason: "a UDP socket can be bound to a port of the host: " + why, Remedy: fix})
 	case n.Mode == policy.Allowlist && c.h.Landlock < 4:
 		c.gap(platform.Gap{Capability: platform.NetAllowlist, Required: true, Pos: pos(policy.KeyNetMode),
 			Reason: "connects cannot be held to the proxy: " + why, Remedy: fix})

@@ -39,7 +39,7 @@ func (p *Plan) Exec(confined func() error) error {
 	undo := func() {}
 	if p.Leaf {
 		var err error
-		if l.leaf, undo, err = p.ownLeaf(); err != nil {
+		if undo, err = l.ownLeaf(); err != nil {
 			return confineErr("", "", err)
 		}
 		if err := l.limits(); err != nil {
@@ -84,15 +84,8 @@ func (l *launcher) exec(confined func() error) error {
 	if err != nil {
 		return confineErr("", "", err)
 	}
-	if l.leaf != nil && p.Net != nil {
-		if err := l.m.enforcer.Put(l.leaf.ID, p.Net); err != nil {
-			return confineErr("", "", err)
-		}
-	}
-	if l.leaf != nil {
-		if err := l.leaf.Enter(); err != nil {
-			return confineErr("", "", err)
-		}
+	if err := l.enter(); err != nil {
+		return confineErr("", "", err)
 	}
 	tid := make(chan int, 1)
 	go func() {
@@ -126,18 +119,59 @@ func (l *launcher) exec(confined func() error) error {
 	return l.opError(&launch.OpError{Op: list[r.Index], Result: r.Result})
 }
 
-// ownLeaf makes the leaf that this process enters, and returns how to leave
-// and remove it when the program does not start.
-func (p *Plan) ownLeaf() (*cgroup.Leaf, func(), error) {
+// enter puts the rules in the kernel and this process under them.
+func (l *launcher) enter() error {
+	if l.leaf == nil {
+		return nil
+	}
+	if l.plan.Net != nil {
+		if l.plan.Addresses {
+			if err := l.m.putAddresses(); err != nil {
+				return err
+			}
+		}
+		if err := l.m.enforcer.Put(l.leaf.ID, l.plan.Net); err != nil {
+			return err
+		}
+		if l.given {
+			// Its maker removes the cgroup and knows nothing of its rules: the
+			// next one takes them away.
+			if _, err := l.m.sweepRules(); err != nil {
+				return err
+			}
+			return l.m.enforcer.AttachTo(l.leaf.FD())
+		}
+	}
+	if l.given {
+		return nil
+	}
+	return l.leaf.Enter()
+}
+
+// ownLeaf takes the cgroup that somebody made for this process, or makes the
+// leaf that it enters, and returns how to undo that when the program does not
+// start.
+func (l *launcher) ownLeaf() (func(), error) {
+	p := l.plan
 	back, err := selfCgroup(p.m.cgroupMount)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	if back != p.m.cgroupMount+"/" && cgroup.Alone(back) {
+		l.given = true
+		l.leaf, err = p.m.parent.Given(back)
+		return func() {
+			if p.m.enforcer != nil {
+				_ = p.m.enforcer.Remove(l.leaf.ID)
+			}
+		}, err
 	}
 	leaf, err := p.m.parent.NewExecLeaf()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return leaf, func() {
+	l.leaf = leaf
+	return func() {
 		// Out again, so that the leaf can be removed.
 		_ = os.WriteFile(back+"/cgroup.procs", []byte("0"), 0)
 		_ = leaf.Remove()

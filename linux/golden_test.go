@@ -105,8 +105,8 @@ func hosts() []namedHost {
 
 func pos(flag string) policy.Pos { return policy.Pos{Flag: flag} }
 
-// namedPolicy is a resolved policy of the tables.
-type namedPolicy struct {
+// planCase is a resolved policy of the tables.
+type planCase struct {
 	name string
 	Resolved
 	o Options
@@ -118,18 +118,18 @@ func root(g Grant, path string, uid int, blocked string) Root {
 
 // policies returns the policies that plans are compiled of. change gets a
 // closed one.
-func policies() []namedPolicy {
-	with := func(name string, change func(*Resolved)) namedPolicy {
+func policies() []planCase {
+	with := func(name string, change func(*Resolved)) planCase {
 		r := Resolved{Policy: &policy.Policy{Kind: "runner"}, Tmp: "/tmp", Shm: "/dev/shm", Home: "/tmp/home", Dir: "/tmp/home",
 			Program: "/usr/bin/true", Path: "/bin/true", Argv: []string{"true", "an argument"}, Env: []string{"PATH=/usr/bin", "HOME=/tmp/home"}}
 		change(&r)
-		return namedPolicy{name: name, Resolved: r}
+		return planCase{name: name, Resolved: r}
 	}
 	self := with("self-exec", func(r *Resolved) { r.Roots = []Root{root(RW, "/srv/data", 0, "")} })
 	self.o.Self = true
 	noid := with("no-idmap", func(r *Resolved) { r.Roots = []Root{root(RW, "/srv/data", 1000, "")} })
 	noid.o.NoIDMap, noid.o.Accept = true, accept("identity")
-	return []namedPolicy{
+	return []planCase{
 		with("closed", func(*Resolved) {}),
 		with("rw-ro", func(r *Resolved) {
 			file := root(RD, "/srv/key", 0, "")

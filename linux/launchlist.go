@@ -51,6 +51,9 @@ const (
 	closeRangeExec   = 4
 	openDirectory    = 0o200000 // amd64; see openDir
 	eacces           = 13
+	fDupFD           = 0
+	fGetFD           = 1
+	fdCloexec        = 1
 	capabilityHeader = 0x20080522 // _LINUX_CAPABILITY_VERSION_3
 )
 
@@ -110,7 +113,11 @@ func compileLaunch(p *Plan, s steps) (launch.List, error) {
 		launch.Op{Call: launch.LandlockRestrictSelf, Args: []launch.Arg{launch.Handle(hRules), launch.Num(0)}},
 		launch.Op{Call: launch.OpenAt, Args: []launch.Arg{launch.Named(^uint64(99), "AT_FDCWD"), launch.Str("/"), launch.Named(openDir(p.host.Arch), "O_RDONLY|O_DIRECTORY"), launch.Num(0)},
 			Want: launch.Exactly(-eacces), Note: "a forbidden act, to see that the domain is in force"})
-	l.Add("fds", launch.Op{Call: launch.CloseRange, Args: []launch.Arg{launch.Num(3), launch.Named(0xffffffff, "~0"), launch.Named(closeRangeExec, "CLOSE_RANGE_CLOEXEC")}, Note: "nothing but the standard descriptors is inherited"})
+	witness := launch.NewSlot("witness")
+	l.Add("fds",
+		launch.Op{Call: launch.Fcntl, Args: []launch.Arg{launch.Handle(hStatus), launch.Named(fDupFD, "F_DUPFD"), launch.Num(3)}, Save: witness, Note: "one that would be inherited"},
+		launch.Op{Call: launch.CloseRange, Args: []launch.Arg{launch.Num(3), launch.Named(0xffffffff, "~0"), launch.Named(closeRangeExec, "CLOSE_RANGE_CLOEXEC")}, Note: "nothing but the standard descriptors is inherited"},
+		launch.Op{Call: launch.Fcntl, Args: []launch.Arg{launch.From(witness), launch.Named(fGetFD, "F_GETFD")}, Want: launch.Exactly(fdCloexec), Note: "and so that one is not"})
 	for _, prog := range p.filters() {
 		if err := addSeccomp(&l, prog); err != nil {
 			return nil, err

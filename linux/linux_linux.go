@@ -5,6 +5,7 @@ package linux
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/tholehq/thole/common/platform"
+	"github.com/tholehq/thole/linux/kernfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -41,12 +43,37 @@ func (p *Platform) Sweep() (int, error) {
 	if p.m.parent == nil {
 		return 0, nil
 	}
-	n, err := p.m.parent.Sweep(func(id uint64) {
+	return p.m.parent.Sweep(func(id uint64) {
 		if p.m.enforcer != nil {
 			_ = p.m.enforcer.Remove(id)
 		}
 	})
-	return n, err
+}
+
+// SweepRules takes away the rules of cgroups that no longer exist: those that
+// somebody else made for a launcher, and removed when its program had ended.
+func (p *Platform) SweepRules() (int, error) { return p.m.sweepRules() }
+
+func (m *machine) sweepRules() (int, error) {
+	if m.enforcer == nil {
+		return 0, nil
+	}
+	mount, err := kernfile.OpenDir(m.cgroupMount)
+	if err != nil {
+		return 0, err
+	}
+	defer mount.Close()
+	return m.enforcer.Sweep(func(id uint64) bool {
+		// A cgroup's id is its file handle (FILEID_KERNFS); ESTALE: it is gone.
+		var h [8]byte
+		binary.NativeEndian.PutUint64(h[:], id)
+		const fileidKernfs = 0xfe
+		fd, err := unix.OpenByHandleAt(int(mount.Fd()), unix.NewFileHandle(fileidKernfs, h[:]), unix.O_PATH|unix.O_CLOEXEC)
+		if err == nil {
+			_ = unix.Close(fd)
+		}
+		return err != unix.ESTALE
+	})
 }
 
 // Plan resolves and compiles spec. Close the plan when it is no longer needed.

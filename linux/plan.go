@@ -138,8 +138,35 @@ func (p *Plan) expect(uid int, cgroupPath, ownMount, ownIPC string) verify.Expec
 	}
 	if p.View != nil {
 		e.NotMount, e.NotIPC = ownMount, ownIPC
+		e.View = shown(p.View.Mounts())
 	}
 	return e
+}
+
+// shown says how the kernel prints the mounts of a view.
+func shown(mounts []view.Mount) *verify.View {
+	v := &verify.View{}
+	for _, m := range mounts {
+		o := verify.Mount{Path: m.Path, Type: m.Type, Options: []string{"nosuid", "ro"}}
+		if m.Writable {
+			o.Options[1] = "rw"
+			v.Writable = append(v.Writable, m.Path)
+		}
+		if m.Path != "/" {
+			o.Options = append(o.Options, "nodev")
+		}
+		if m.NoExec {
+			o.Options = append(o.Options, "noexec")
+		}
+		if m.IDMapped {
+			o.Options = append(o.Options, "idmapped")
+		}
+		if m.Type == "proc" {
+			o.Super = "hidepid=invisible"
+		}
+		v.Mounts = append(v.Mounts, o)
+	}
+	return v
 }
 
 // calls compiles the launch; see launchlist.go.

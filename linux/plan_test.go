@@ -67,7 +67,7 @@ func TestLaunchOfSelf(t *testing.T) {
 	golden(t, "launch.self.txt", l.String())
 }
 
-func find(t *testing.T, name string) namedPolicy {
+func find(t *testing.T, name string) planCase {
 	t.Helper()
 	for _, p := range policies() {
 		if p.name == name {
@@ -75,7 +75,7 @@ func find(t *testing.T, name string) namedPolicy {
 		}
 	}
 	t.Fatalf("no policy %s", name)
-	return namedPolicy{}
+	return planCase{}
 }
 
 // TestGaps holds the whole table of what cannot be had: host, policy,

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tholehq/thole/common/platform"
+	"github.com/tholehq/thole/common/policy"
 )
 
 // A probe tries each capability on this host, in confined children of this
@@ -28,10 +29,12 @@ type try struct {
 	run  string // the child that does it
 	act  act
 	want want
-	what string // for the report: "connecting to loopback"
+	what string // for the report: "connecting to loopback"; empty: not told
 	// optional: where the host lacks what the act needs (IPv6), nothing is
 	// shown and nothing is wrong.
 	optional bool
+	// reported: the outcome comes with another act's.
+	reported bool
 	// ifStarts: a host that refuses to start the child at all needs no answer
 	// from it, as long as another one gives it.
 	ifStarts bool
@@ -42,8 +45,9 @@ type check struct {
 	capability platform.Capability
 	by         string
 	tries      []try
-	// note is added to the reason of what is enforced.
-	note string
+	// last, where set, is done after the tries by the child of the first: an
+	// act that should end it.
+	last *act
 	// remedy is for a layer that was set up and does not hold.
 	remedy string
 	// known, where set, is the answer, and nothing is tried: no part of this
@@ -105,12 +109,17 @@ func judge(c check, answers map[string]answer) platform.Finding {
 		f.Reason, f.Remedy = c.known, c.remedy
 		return f
 	}
-	var no, yes, facts []string
-	note := c.note
+	var no, yes, facts, skipped []string
+	var tally [holds + 1]int
+	fail := func(reason string) platform.Finding {
+		f.Reason, f.Remedy = reason, c.remedy
+		return f
+	}
 	for _, t := range c.tries {
 		a := answers[t.run]
 		if a.refusal != "" {
 			if t.ifStarts {
+				skipped = appendNew(skipped, grants(t.run))
 				continue
 			}
 			f.Reason, f.Remedy = a.refusal, a.remedy
@@ -122,68 +131,65 @@ func judge(c check, answers map[string]answer) platform.Finding {
 				return f
 			}
 		}
+		name := t.what
+		if name == "" {
+			name = t.act.ID
+		}
 		o, ok := a.outcomes[t.act.ID]
 		if !ok {
-			why := a.broken
-			if why == "" {
-				why = "the probe gave no answer"
+			if a.broken == "" {
+				return fail(name + " could not be tried: the probe gave no answer")
 			}
-			f.Reason, f.Remedy = t.what+" could not be tried: "+why, c.remedy
-			return f
+			return fail(name + " could not be tried: " + a.broken)
 		}
-		v := classify(t.act.Op, o)
-		switch t.want {
+		list := &no
+		switch v := classify(t.act.Op, o); t.want {
 		case refused, hidden:
 			switch {
 			case v == denied, t.want == hidden && (o.Errno == "ENOENT" || o.Errno == "ESRCH"):
-				no = appendNew(no, t.what)
 			case v == absent && t.optional:
+				continue
 			case v == absent:
-				f.Reason, f.Remedy = t.what+" could not be tried: "+o.Errno+textOf(o), c.remedy
-				return f
+				return fail(name + " could not be tried: " + o.Errno + textOf(o))
 			default:
-				f.Reason, f.Remedy = t.what+" was allowed"+textOf(o), c.remedy
-				return f
+				return fail(name + " was allowed" + textOf(o))
 			}
 		case permitted:
-			switch {
-			case v == allowed:
-				yes = appendNew(yes, t.what)
-			case v == absent && t.optional:
-			default:
-				f.Reason, f.Remedy = t.what+" must work and does not: "+o.Errno+textOf(o), c.remedy
-				return f
+			list = &yes
+			if v == absent && t.optional {
+				continue
+			}
+			if v != allowed {
+				return fail(name + " must work and does not: " + o.Errno + textOf(o))
 			}
 		case holds:
+			list = &facts
 			if v != allowed {
-				f.Reason, f.Remedy = t.what+" does not hold"+textOf(o), c.remedy
-				return f
+				return fail("not so: " + name + textOf(o))
 			}
-			facts = appendNew(facts, t.what)
+		}
+		tally[t.want]++
+		if t.what != "" {
+			*list = appendNew(*list, t.what)
 		}
 	}
 	var parts []string
-	if len(no) > 0 {
-		parts = append(parts, "refused "+strings.Join(no, ", "))
-	}
-	if len(yes) > 0 {
-		parts = append(parts, "allowed "+strings.Join(yes, ", "))
-	}
-	if len(facts) > 0 {
-		parts = append(parts, "seen: "+strings.Join(facts, ", "))
-	}
-	if len(facts) == 0 && (len(no) == 0 || len(yes) == 0) {
-		f.Reason, f.Remedy = "not tried both ways here", c.remedy
-		if len(parts) > 0 {
-			f.Reason += ": only " + strings.Join(parts, "; ")
+	for _, l := range []struct {
+		verb  string
+		items []string
+	}{{"refused ", no}, {"allowed ", yes}, {"seen: ", facts}} {
+		if len(l.items) > 0 {
+			parts = append(parts, l.verb+strings.Join(l.items, ", "))
 		}
-		return f
 	}
-	f.Status, f.By = platform.Enforced, c.by
-	if note != "" {
-		parts = append(parts, note)
+	if len(skipped) > 0 {
+		parts = append(parts, "no sandbox with "+strings.Join(skipped, " or ")+" starts here")
 	}
 	f.Reason = strings.Join(parts, "; ")
+	if tally[holds] == 0 && (tally[refused]+tally[hidden] == 0 || tally[permitted] == 0) {
+		return fail("not tried both ways: " + f.Reason)
+	}
+	f.Status, f.By = platform.Enforced, c.by
 	return f
 }
 
@@ -201,4 +207,17 @@ func appendNew(l []string, s string) []string {
 		return l
 	}
 	return append(l, s)
+}
+
+// grants names what the policy of a child grants, as policies spell it.
+func grants(run string) string {
+	switch run {
+	case runAllowlist:
+		return policy.Allowlist.String()
+	case runAny:
+		return policy.Any.String()
+	case runBroker:
+		return "a broker"
+	}
+	return run
 }

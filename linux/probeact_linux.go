@@ -18,10 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeCommand is the argument with which a program that offers [ProbeActs]
-// is started.
-const probeCommand = "probe-acts"
-
 // ProbeActs is the confined side of a probe: it does the acts that text lists,
 // writes what came of each to out, a JSON object a line, and waits until in
 // ends. Every act is harmless wherever it is done; an error means that none
@@ -223,7 +219,7 @@ func doExec(a act) []outcome {
 		return fail(err)
 	}
 	pid, _, err := syscall.StartProcess(a.Path, []string{"thole", probeCommand, encodeActs(a.Nested)},
-		&syscall.ProcAttr{Files: []uintptr{uintptr(in[0]), uintptr(out[1]), 2}})
+		&syscall.ProcAttr{Env: []string{probeVar + "=1"}, Files: []uintptr{uintptr(in[0]), uintptr(out[1]), 2}})
 	_ = unix.Close(in[0])
 	_ = unix.Close(out[1])
 	if err != nil {

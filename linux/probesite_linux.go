@@ -11,28 +11,25 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tholehq/thole/linux/launch"
 	"golang.org/x/sys/unix"
 )
 
 // site is what a probe makes for its children to try: files in a directory of
 // its own, and sockets that it listens on.
 type site struct {
-	base  string // the directory; its paths are below
-	lock  *os.File
-	prog  string // a copy of this program, in ro
-	ports struct{ tcp, proxy, tcp6, udp, free int }
-	name  string // of the abstract socket, with the "@"
-	fds   []int
+	places
+	lock *os.File
+	fds  []int
+	// tamper changes the children's launches, in tests that open holes.
+	tamper func(launch.List) launch.List
 }
-
-// at returns a path of the site.
-func (s *site) at(rel string) string { return s.base + "/" + rel }
 
 // newSite makes the directory: where the private view does not cover it, so
 // that what lies outside of the granted paths is there to be refused, and
 // where programs can be executed.
-func newSite() (_ *site, err error) {
-	s := &site{}
+func newSite(root bool) (_ *site, err error) {
+	s := &site{places: places{pid: os.Getpid(), gpu: gpuNode()}}
 	defer func() {
 		if err != nil {
 			s.remove()
@@ -46,7 +43,7 @@ func newSite() (_ *site, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the probe's directory: %w", err)
 	}
-	if err := s.files(); err != nil {
+	if err := s.files(root); err != nil {
 		return nil, fmt.Errorf("make the probe's files: %w", err)
 	}
 	if err := s.sockets(); err != nil {
@@ -74,36 +71,50 @@ func siteDirs() []string {
 }
 
 // lockedDir makes a directory that belongs to this process as long as it
-// lives; see sweepSites.
+// lives; see sweepSites. Another probe's sweep can come between making it and
+// locking it: then it is made again.
 func lockedDir(in string) (string, *os.File, error) {
-	base, err := os.MkdirTemp(in, sitePrefix())
-	if err != nil {
-		return "", nil, cause(err)
-	}
-	f, err := os.Open(base)
-	if err == nil {
-		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
-			// Another uid must find its way to what is granted in it.
-			err = os.Chmod(base, 0o755)
+	const tries = 10
+	var err error
+	for range tries {
+		var base string
+		if base, err = os.MkdirTemp(in, sitePrefix()+strconv.Itoa(os.Getpid())+"-"); err != nil {
+			break
 		}
-	}
-	if err != nil {
-		if f != nil {
-			f.Close()
+		var f *os.File
+		if f, err = lockDir(base); err == nil {
+			return base, f, nil
 		}
 		_ = os.RemoveAll(base)
-		return "", nil, cause(err)
 	}
-	return base, f, nil
+	return "", nil, cause(err)
 }
 
+func lockDir(base string) (*os.File, error) {
+	f, err := os.Open(base)
+	if err != nil {
+		return nil, err
+	}
+	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+		// Another uid must find its way to what is granted in it.
+		err = os.Chmod(base, 0o755)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// sitePrefix begins the names of this user's directories; the pid follows, for
+// a reader.
 func sitePrefix() string { return probePrefix + strconv.Itoa(os.Geteuid()) + "-" }
 
 // sweepSites removes the directories of this user's probes that were killed:
 // their locks ended with them.
-func sweepSites() int {
+func sweepSites(dirs []string) int {
 	n := 0
-	for _, dir := range siteDirs() {
+	for _, dir := range dirs {
 		names, _ := filepath.Glob(filepath.Join(dir, sitePrefix()+"*")) // the error is of a bad pattern
 		for _, name := range names {
 			fd, err := unix.Open(name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -121,7 +132,7 @@ func sweepSites() int {
 	return n
 }
 
-func (s *site) files() error {
+func (s *site) files(root bool) error {
 	for dir, mode := range map[string]os.FileMode{"outside": 0o755, "ro": 0o755, "rw": 0o700, "rd": 0o755, "wo": 0o700, "broker": 0o755} {
 		if err := os.Mkdir(s.at(dir), 0o700); err != nil {
 			return err
@@ -138,13 +149,21 @@ func (s *site) files() error {
 			return err
 		}
 	}
+	if root {
+		// A file of another uid.
+		if err := os.WriteFile(s.at("ro/alien"), []byte("probe\n"), 0o600); err != nil {
+			return err
+		}
+		if err := os.Chown(s.at("ro/alien"), 1, 1); err != nil {
+			return err
+		}
+	}
 	// One file by three names: what differs is the grant alone.
-	s.prog = s.at("ro/prog")
-	if err := copyProgram(s.prog); err != nil {
+	if err := copyProgram(s.at("ro/prog")); err != nil {
 		return err
 	}
 	for _, dir := range []string{"rw", "rd"} {
-		if err := os.Link(s.prog, s.at(dir+"/prog")); err != nil {
+		if err := os.Link(s.at("ro/prog"), s.at(dir+"/prog")); err != nil {
 			return err
 		}
 	}
@@ -199,7 +218,7 @@ func (s *site) listen(family, kind int, sa unix.Sockaddr) (int, error) {
 
 func (s *site) sockets() (err error) {
 	local := [4]byte{127, 0, 0, 1}
-	for _, port := range []*int{&s.ports.tcp, &s.ports.proxy, &s.ports.free} {
+	for _, port := range []*int{&s.tcp, &s.proxy, &s.free} {
 		if *port, err = s.listen(unix.AF_INET, unix.SOCK_STREAM, &unix.SockaddrInet4{Addr: local}); err != nil {
 			return err
 		}
@@ -207,18 +226,18 @@ func (s *site) sockets() (err error) {
 	// The last one was opened for a port that is free.
 	_ = unix.Close(s.fds[len(s.fds)-1])
 	s.fds = s.fds[:len(s.fds)-1]
-	if s.ports.udp, err = s.listen(unix.AF_INET, unix.SOCK_DGRAM, &unix.SockaddrInet4{Addr: local}); err != nil {
+	if s.udp, err = s.listen(unix.AF_INET, unix.SOCK_DGRAM, &unix.SockaddrInet4{Addr: local}); err != nil {
 		return err
 	}
 	// A host without IPv6 has no such port; what is tried at port 9 then
 	// cannot be.
-	s.ports.tcp6 = 9
+	s.tcp6 = 9
 	if p, err := s.listen(unix.AF_INET6, unix.SOCK_STREAM, &unix.SockaddrInet6{Addr: [16]byte{15: 1}}); err == nil {
-		s.ports.tcp6 = p
+		s.tcp6 = p
 	}
-	s.name = "@" + filepath.Base(s.base)
+	s.abstract = "@" + filepath.Base(s.base)
 	for name, kind := range map[string]int{s.at("outside/sock"): unix.SOCK_STREAM, s.at("rw/sock"): unix.SOCK_STREAM,
-		s.at("outside/dgram"): unix.SOCK_DGRAM, s.at("broker/sock"): unix.SOCK_STREAM, s.name: unix.SOCK_STREAM} {
+		s.at("outside/dgram"): unix.SOCK_DGRAM, s.at("broker/sock"): unix.SOCK_STREAM, s.abstract: unix.SOCK_STREAM} {
 		if _, err := s.listen(unix.AF_UNIX, kind, &unix.SockaddrUnix{Name: name}); err != nil {
 			return err
 		}
@@ -229,6 +248,19 @@ func (s *site) sockets() (err error) {
 		}
 	}
 	return nil
+}
+
+// gpuNode returns a GPU device that this process can open, or "".
+func gpuNode() string {
+	for _, pattern := range []string{"/dev/dri/render*", "/dev/kfd", "/dev/nvidiactl", "/dev/nvidia[0-9]*"} {
+		nodes, _ := filepath.Glob(pattern) // the error is of a bad pattern
+		for _, n := range nodes {
+			if doOpen(act{Op: opDevice, Path: n}) == nil {
+				return n
+			}
+		}
+	}
+	return ""
 }
 
 // remove takes the site away.

@@ -69,7 +69,7 @@ func (p *process) putRules(id uint64) error {
 		return err
 	}
 	if p.plan.Addresses {
-		if err := p.putAddresses(); err != nil {
+		if err := p.m.putAddresses(); err != nil {
 			return err
 		}
 	}
@@ -78,12 +78,12 @@ func (p *process) putRules(id uint64) error {
 
 // putAddresses brings the kernel's tables of the host's own addresses and of
 // its resolvers up to date.
-func (p *process) putAddresses() error {
+func (m *machine) putAddresses() error {
 	own, err := netbpf.OwnAddrs()
 	if err != nil {
 		return err
 	}
-	if err := p.m.syncOwn(own); err != nil {
+	if err := m.syncOwn(own); err != nil {
 		return err
 	}
 	// No file means no resolver: then none is reachable.
@@ -91,7 +91,7 @@ func (p *process) putAddresses() error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("read resolvers: %w", err)
 	}
-	return p.m.enforcer.SyncResolvers(netbpf.Resolvers(conf))
+	return m.enforcer.SyncResolvers(netbpf.Resolvers(conf))
 }
 
 // syncOwn writes the host's own addresses. Loopback is a class of its own,

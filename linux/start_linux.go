@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -33,6 +34,10 @@ type launcher struct {
 	handles map[string]int // by the names that the list uses
 	own     []string       // those that close ends
 	std     [3]bool
+	given   bool // the leaf is somebody else's
+	// outside are the starter's mount and IPC namespaces, read before a
+	// launch: a launcher's own first thread may be the one that leaves them.
+	outside [2]string
 }
 
 // open names a descriptor that belongs to the start.
@@ -161,21 +166,36 @@ func (l *launcher) start(ctx context.Context) (_ platform.Process, err error) {
 			return nil, confineErr("", "", fmt.Errorf("open gate: %w", err))
 		}
 	}
+	abandoned := func(err error) error {
+		if ctx.Err() != nil {
+			return confineErr("", "", fmt.Errorf("wait for child: %w", context.Cause(ctx)))
+		}
+		return err
+	}
 	if err = l.await(status, list); err != nil {
-		return nil, err
+		return nil, abandoned(err)
 	}
 	if err = l.verify(pid, pid); err != nil {
 		return nil, err
 	}
 	if _, err = gate.Write([]byte{1}); err != nil {
-		return nil, confineErr("", "", fmt.Errorf("open gate: %w", err))
+		return nil, notAtGate(fmt.Errorf("open gate: %w", err))
 	}
 	if err = l.executed(status, list); err != nil {
-		return nil, err
+		return nil, abandoned(err)
+	}
+	// What the child did not read it did not wait for (FIONREAD, pipe(7)).
+	if n, err := unix.IoctlGetInt(int(gate.Fd()), unix.TIOCINQ); err != nil || n != 0 {
+		return nil, notAtGate(fmt.Errorf("%d bytes unread", n))
 	}
 	img.Free()
 	proc.run()
 	return proc, nil
+}
+
+// notAtGate: the program was let run before it was verified. It is killed.
+func notAtGate(err error) error {
+	return &platform.Error{Kind: platform.ErrVerify, Err: fmt.Errorf("check gate: the child did not wait: %w", err)}
 }
 
 // limits writes the leaf's limits.
@@ -210,6 +230,10 @@ func (l *launcher) limits() error {
 // namespaces of id maps, the standard descriptors.
 func (l *launcher) prepare(self bool) error {
 	p := l.plan
+	var err error
+	if l.outside, err = ownNamespaces(); err != nil {
+		return &platform.Error{Kind: platform.ErrVerify, Err: err}
+	}
 	for name, fd := range p.opened.fds {
 		l.handles[name] = fd
 	}
@@ -358,15 +382,24 @@ func (l *launcher) verify(pid, tid int) error {
 	if l.leaf != nil {
 		uid, path = l.leaf.UID, strings.TrimPrefix(l.leaf.Path, l.m.cgroupMount)
 	}
-	own, err := ownNamespaces()
-	if err != nil {
-		return &platform.Error{Kind: platform.ErrVerify, Err: err}
+	e := l.plan.expect(uid, path, l.outside[0], l.outside[1])
+	for i, std := range l.std {
+		if !std {
+			continue
+		}
+		if e.Std[i], err = os.Readlink("/proc/self/fd/" + strconv.Itoa(l.handles[hStd[i]])); err != nil {
+			return &platform.Error{Kind: platform.ErrVerify, Err: fmt.Errorf("read own descriptors: %w", cause(err))}
+		}
 	}
-	if err := verify.Check(l.plan.expect(uid, path, own[0], own[1]), seen); err != nil {
+	if err := verify.Check(e, seen); err != nil {
 		return &platform.Error{Kind: platform.ErrVerify, Err: err}
 	}
 	if l.plan.Net != nil {
-		if err := l.m.enforcer.Verify(l.leaf.ID); err != nil {
+		check := func() error { return l.m.enforcer.Verify(l.leaf.ID) }
+		if l.given {
+			check = func() error { return l.m.enforcer.VerifyAt(l.leaf.FD(), l.leaf.ID) }
+		}
+		if err := check(); err != nil {
 			return &platform.Error{Kind: platform.ErrVerify, Err: fmt.Errorf("check cgroup programs: %w", err)}
 		}
 	}

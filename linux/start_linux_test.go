@@ -11,8 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -23,6 +23,8 @@ import (
 	"github.com/tholehq/thole/common/policy"
 	"github.com/tholehq/thole/linux/launch"
 	"github.com/tholehq/thole/linux/netbpf"
+	"github.com/tholehq/thole/linux/verify"
+	"golang.org/x/sys/unix"
 )
 
 // nobody is the ordinary user of the tests.
@@ -111,8 +113,13 @@ func newTrial(t testing.TB) *trial {
 	if err := os.Chmod(hidden, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	in, err := os.Open(file) // not what the starter has itself
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close() })
 	path := func(p string) []policy.Path { return []policy.Path{{Path: p, Pos: policy.Pos{Flag: p}}} }
-	tr.spec = platform.Spec{Path: "/bin/sh", Argv: []string{"sh", "-c", "echo ran > " + tr.dir + "/ran"}, Dir: tr.dir,
+	tr.spec = platform.Spec{Path: "/bin/sh", Argv: []string{"sh", "-c", "echo ran > " + tr.dir + "/ran"}, Dir: tr.dir, Stdin: in,
 		Env:    []string{"PATH=/usr/bin:/bin"},
 		Policy: &policy.Policy{Kind: "runner", FS: policy.FS{RW: path(tr.dir), RO: path(hidden + "/ro"), RD: path(file), WO: path(filepath.Join(base, "wo"))}}}
 	return tr
@@ -271,6 +278,13 @@ func TestEveryCallFails(t *testing.T) {
 		case "workdir":
 			want, text = platform.ErrStart, "enter working directory "+tr.dir
 		}
+		if o.Step == "gate" && o.Call == launch.Read && (errors.Is(err, platform.ErrConfine) || errors.Is(err, platform.ErrVerify)) {
+			// Seen dead before its report was read.
+			if tr.ran() {
+				t.Errorf("call %d, %s: the program ran", i, o)
+			}
+			continue
+		}
 		switch {
 		case err == nil:
 			t.Errorf("call %d, %s: started although it failed", i, o)
@@ -285,37 +299,134 @@ func TestEveryCallFails(t *testing.T) {
 }
 
 // unnoticed are the calls that can be left out without the start being
-// refused, each with the reason why nothing is open then. A call that is not
-// here must be missed by a check.
-var unnoticed = []struct {
-	prefix string
-	// user: for an ordinary user's launch alone.
-	why string
-}{}
+// refused, each with the reason why nothing is open then. Any other call must
+// be missed by a check.
+var unnoticed = []struct{ prefix, why string }{
+	{"close(@status.read)", "a child whose starter is gone would wait for it"},
+	{"close(@gate.write)", "a child whose starter is gone would wait for it"},
+	{"prlimit64(0, RLIMIT_CORE", "a core is written with the job's rights, where the job may write"},
+	{"prlimit64(0, RLIMIT_NOFILE", "a higher soft limit is the starter's own"},
+	{`fsconfig($fs0, FSCONFIG_SET_STRING, "mode", "1777"`, "it is the default of tmpfs"},
+	{`fsconfig($fs1, FSCONFIG_SET_STRING, "mode", "1777"`, "it is the default of tmpfs"},
+	{"fchownat($cover0, \"home\"", "the home stays root's: the job has less"},
+	{"landlock_add_rule(@rules", "a place without its rule is closed"},
+	{"prctl(PR_CAP_AMBIENT", "the change of uid clears it; verification reads CapAmb"},
+	{"setgroups(0, [])", "the starter has no groups; TestWithMoreToDrop has"},
+	{"capset(", "the change of uid clears what root has; TestWithMoreToDrop has more"},
+	{"chdir(", "the starter's directory, under the same rules as any other"},
+	{`openat(AT_FDCWD, "/", O_RDONLY|O_DIRECTORY, 0) must be -13`, "a check itself"},
+	{"fcntl($witness, F_GETFD) must be 1", "a check itself"},
+}
 
-// TestEveryCallLeftOut leaves each call of a launch out once: a check notices,
-// or the table above says why that one need not be noticed.
+// leftOut says whether the start without a call went as it must.
+func leftOut(t *testing.T, o string, err error, used map[string]bool) {
+	t.Helper()
+	if err != nil {
+		if !errors.Is(err, platform.ErrConfine) && !errors.Is(err, platform.ErrVerify) {
+			t.Errorf("without %s: error %v", o, err)
+		}
+		return
+	}
+	var c uintptr
+	if n, _ := fmt.Sscanf(o, "prctl(PR_CAPBSET_DROP, %d,", &c); n == 1 {
+		if has, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0); err == nil && has == 0 {
+			return // the starter does not have it itself
+		}
+	}
+	k := slices.IndexFunc(unnoticed, func(u struct{ prefix, why string }) bool { return strings.HasPrefix(o, u.prefix) })
+	if k < 0 {
+		t.Errorf("without %s: started, and no check noticed", o)
+		return
+	}
+	used[unnoticed[k].prefix] = true
+}
+
+// TestEveryCallLeftOut leaves each call of a launch out once: a check notices
+// before the program runs, or the table above says why it need not.
 func TestEveryCallLeftOut(t *testing.T) {
 	p, tr := testPlatform(t), newTrial(t)
 	l := tr.list(t, p)
 	before := snapshot(t, p, filepath.Dir(tr.dir))
 	used := map[string]bool{}
 	for i, o := range l[:len(l)-1] {
+		if strings.HasPrefix(o.String(), "write(@status") {
+			continue // TestSilentChild
+		}
 		err := tr.run(t, p, func(l launch.List) launch.List { return slices.Delete(l, i, i+1) })
-		ran := tr.ran()
-		if err != nil {
-			if ran {
-				t.Errorf("without call %d, %s: %v, and the program ran", i, o, err)
+		// A child that does not wait at its gate is killed when that is seen.
+		gate := o.Step == "gate" && o.Call == launch.Read
+		if ran := tr.ran(); ran && err != nil && !gate {
+			t.Errorf("without %s: %v, and the program ran", o, err)
+		}
+		leftOut(t, o.String(), err, used)
+	}
+	if p.m.Root {
+		for _, u := range unnoticed {
+			if !used[u.prefix] && u.prefix != "prlimit64(0, RLIMIT_NOFILE" && os.Getenv(dropVar) == "" {
+				t.Errorf("%s is noticed now: take it from the table", u.prefix)
 			}
-			t.Logf("without call %d, %s: %v", i, o, err)
-			continue
 		}
-		k := slices.IndexFunc(unnoticed, func(u struct{ prefix, why string }) bool { return strings.HasPrefix(o.String(), u.prefix) })
-		if k < 0 {
-			t.Errorf("without call %d, %s: started, and no check noticed (ran: %v)", i, o, ran)
-			continue
+	}
+	same(t, before, snapshot(t, p, filepath.Dir(tr.dir)))
+}
+
+// dropVar is set for the run of TestWithMoreToDrop.
+const dropVar = "THOLE_TEST_DROP"
+
+// TestWithMoreToDrop leaves the calls out once more, for a starter with groups
+// and with inheritable and ambient capabilities: then the calls that give
+// those up are missed.
+func TestWithMoreToDrop(t *testing.T) {
+	if os.Getenv(dropVar) != "" {
+		p, tr := testPlatform(t), newTrial(t)
+		for _, prefix := range []string{"setgroups(", "capset("} {
+			err := tr.run(t, p, func(l launch.List) launch.List { return slices.Delete(l, index(l, prefix), index(l, prefix)+1) })
+			var f *verify.Failure
+			if !errors.As(err, &f) || tr.ran() {
+				t.Errorf("without %s: %v", prefix, err)
+			}
 		}
-		used[unnoticed[k].prefix] = true
+		if err := tr.run(t, p, nil); err != nil || !tr.ran() {
+			t.Errorf("the launch as it is: %v", err)
+		}
+		return
+	}
+	if p := testPlatform(t); !p.m.Root {
+		t.Skip("needs root: an ordinary user has none of them")
+	}
+	rerun(t, []string{dropVar + "=1"}, &syscall.SysProcAttr{Credential: &syscall.Credential{Groups: []uint32{4242}}, AmbientCaps: []uintptr{0}}, "TestWithMoreToDrop")
+}
+
+// TestSilentChild: a child that never reports is given up with the start's
+// context, and ends.
+func TestSilentChild(t *testing.T) {
+	p, tr := testPlatform(t), newTrial(t)
+	if err := tr.run(t, p, nil); err != nil || !tr.ran() { // opens what later starts share
+		t.Fatal(err)
+	}
+	before := snapshot(t, p, filepath.Dir(tr.dir))
+	ctx, cancel := context.WithCancel(context.Background())
+	plan, err := p.Plan(tr.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	plan.tamper = func(l launch.List) launch.List {
+		i := index(l, "write(@status")
+		go func() {
+			for len(children()) == before.kids {
+				runtime.Gosched()
+			}
+			cancel()
+		}()
+		return slices.Delete(l, i, i+1)
+	}
+	if _, err = plan.Start(ctx); !errors.Is(err, platform.ErrConfine) || !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	plan.Close()
+	if tr.ran() {
+		t.Error("the program ran")
 	}
 	same(t, before, snapshot(t, p, filepath.Dir(tr.dir)))
 }
@@ -326,16 +437,28 @@ func TestAsUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: becomes another user")
 	}
+	rerun(t, nil, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}, "TestEveryCallFails", "TestEveryCallLeftOut", "TestSilentChild")
+}
+
+// rerun runs tests of this binary in a process of another kind; all of them
+// must pass.
+func rerun(t *testing.T, env []string, attr *syscall.SysProcAttr, tests ...string) {
+	t.Helper()
 	dir := shared(t)
 	bin := filepath.Join(dir, "linux.test")
 	copyFile(t, bin)
-	c := exec.Command(bin, "-test.v", "-test.run", "^(TestEveryCallFails|TestEveryCallLeftOut)$")
+	c := exec.Command(bin, "-test.v", "-test.run", "^("+strings.Join(tests, "|")+")$")
 	c.Dir = dir
-	c.Env = []string{"PATH=/usr/bin:/bin", "TMPDIR=" + dir, "HOME=" + dir}
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	c.Env = append([]string{"PATH=/usr/bin:/bin", "TMPDIR=" + dir, "HOME=" + dir}, env...)
+	c.SysProcAttr = attr
 	out, err := c.CombinedOutput()
-	if err != nil || strings.Contains(string(out), "--- SKIP") || !strings.Contains(string(out), "--- PASS: TestEveryCallLeftOut") {
-		t.Errorf("as uid "+strconv.Itoa(nobody)+": %v\n%s", err, out)
+	for _, name := range tests {
+		if !strings.Contains(string(out), "--- PASS: "+name+" ") {
+			err = errors.Join(err, errors.New(name+" did not pass"))
+		}
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

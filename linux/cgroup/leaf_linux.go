@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,6 +84,38 @@ func (p *Parent) newLeaf(prefix string) (*Leaf, error) {
 		return l, nil
 	}
 	return nil, fmt.Errorf("make leaf: no free uid in %d tries", tries)
+}
+
+// Given takes the cgroup at path as a leaf that somebody else made for this
+// process and removes: a job runs there under a uid of its own all the same.
+func (p *Parent) Given(path string) (*Leaf, error) {
+	f, err := kernfile.OpenDir(path)
+	if err != nil {
+		return nil, fmt.Errorf("open cgroup: %w", err)
+	}
+	l := &Leaf{Name: filepath.Base(path), Path: path, UID: FirstUID + rand.IntN(LastUID-FirstUID+1), dir: f}
+	if err := l.identify(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Alone reports whether the cgroup at path holds this process and nothing
+// else, no cgroup below it either: somebody made it for what this process
+// becomes.
+func Alone(path string) bool {
+	dir, err := kernfile.OpenDir(path)
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(-1)
+	if err != nil || slices.ContainsFunc(entries, os.DirEntry.IsDir) {
+		return false
+	}
+	procs, err := kernfile.ReadAt(int(dir.Fd()), "cgroup.procs")
+	return err == nil && strings.TrimSpace(procs) == strconv.Itoa(os.Getpid())
 }
 
 // identify reads the cgroup's id: on cgroup2 it is the inode number of the

@@ -136,6 +136,12 @@ func linkUpdate(link, prog int) error {
 	return err
 }
 
+func progAttach(prog, cgroup int, attach, flags uint32) error {
+	attr := struct{ target, prog, attach, flags, replace uint32 }{uint32(cgroup), uint32(prog), attach, flags, 0}
+	_, err := bpf(unix.BPF_PROG_ATTACH, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	return err
+}
+
 type objAttr struct {
 	path      unsafe.Pointer
 	fd, flags uint32

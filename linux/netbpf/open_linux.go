@@ -162,17 +162,7 @@ func (e *Enforcer) adopt() bool {
 }
 
 func (e *Enforcer) attached(attach uint32, prog uint32) bool {
-	var ids [64]uint32
-	n, err := progQuery(e.parentFD, attach, ids[:])
-	if err != nil {
-		return false
-	}
-	for _, id := range ids[:min(n, len(ids))] {
-		if id == prog {
-			return true
-		}
-	}
-	return false
+	return attachedTo(e.parentFD, attach, prog)
 }
 
 // fd returns the descriptor of a pinned map, opened when first needed.

@@ -18,6 +18,16 @@ var ErrNotAttached = errors.New("the programs are not attached to the parent cgr
 // Verify checks, by asking the kernel, that a sandbox's policy is in the map
 // and that the programs that read it are attached.
 func (e *Enforcer) Verify(cgroup uint64) error {
+	if err := e.verifyPolicy(cgroup); err != nil {
+		return err
+	}
+	if !e.adopt() {
+		return &Error{Step: "verify", Object: e.parentPath, Err: ErrNotAttached}
+	}
+	return nil
+}
+
+func (e *Enforcer) verifyPolicy(cgroup uint64) error {
 	fd, err := e.fd("policies")
 	if err != nil {
 		return err
@@ -28,9 +38,6 @@ func (e *Enforcer) Verify(cgroup uint64) error {
 	}
 	if p.Abi != uint32(flat.Abi) {
 		return &Error{Step: "look up", Object: "policy", Err: unix.EPROTO}
-	}
-	if !e.adopt() {
-		return &Error{Step: "verify", Object: e.parentPath, Err: ErrNotAttached}
 	}
 	return nil
 }
