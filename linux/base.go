@@ -38,9 +38,9 @@ var baseSystem = []struct {
 // executable are the parts of the base system that programs are found in.
 var executable = []string{"/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/opt", "/nix/store", "/etc"}
 
-// Executable reports whether programs in dir can be executed under p. It looks
-// at names alone.
-func Executable(dir string, p *policy.Policy) bool {
+// mayExecute reports whether programs in dir can be executed under p, by
+// names alone.
+func mayExecute(dir string, p *policy.Policy) bool {
 	for _, d := range executable {
 		if below(dir, d) {
 			return true

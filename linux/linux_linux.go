@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/tholehq/thole/common/platform"
+	"github.com/tholehq/thole/common/policy"
 	"github.com/tholehq/thole/linux/kernfile"
 	"golang.org/x/sys/unix"
 )
@@ -50,10 +51,16 @@ func (p *Platform) Sweep() (int, error) {
 	})
 }
 
-// SweepRules takes away the rules of cgroups that no longer exist: those that
-// somebody else made for a launcher, and removed when its program had ended.
-func (p *Platform) SweepRules() (int, error) { return p.m.sweepRules() }
+// SweepAll does what Sweep does, and takes away the directories of killed
+// probes and the rules of cgroups that are gone.
+func (p *Platform) SweepAll() (sandboxes, directories int, err error) {
+	sandboxes, err = p.Sweep()
+	_, rulesErr := p.m.sweepRules()
+	return sandboxes, p.SweepProbes(), errors.Join(err, rulesErr)
+}
 
+// sweepRules takes away the rules of cgroups that no longer exist: those that
+// somebody else made for a launcher, and removed when its program had ended.
 func (m *machine) sweepRules() (int, error) {
 	if m.enforcer == nil {
 		return 0, nil
@@ -79,14 +86,21 @@ func (m *machine) sweepRules() (int, error) {
 // Plan resolves and compiles spec. Close the plan when it is no longer needed.
 func (p *Platform) Plan(spec platform.Spec) (*Plan, error) { return p.plan(spec, Options{}) }
 
-// ViewTmp returns the private temporary directory that jobs of this caller
-// get, or "" where they see the host's.
-func (p *Platform) ViewTmp() string {
+// Private returns the temporary and home directories that a job of this caller
+// finds empty and that vanish with it, or "" where it sees the host's.
+func (p *Platform) Private() (tmp, home string) {
 	if p.m.Root || p.m.UserNS {
-		return canonicalDir("/tmp")
+		tmp = canonicalDir("/tmp")
 	}
-	return ""
+	if tmp != "" {
+		home = filepath.Join(tmp, homeName)
+	}
+	return tmp, home
 }
+
+// Executable reports whether programs in dir can be executed under p. It looks
+// at names alone.
+func (p *Platform) Executable(dir string, pol *policy.Policy) bool { return mayExecute(dir, pol) }
 
 func (p *Platform) plan(spec platform.Spec, o Options) (*Plan, error) {
 	if !filepath.IsAbs(spec.Path) {
@@ -109,7 +123,7 @@ func (p *Platform) plan(spec platform.Spec, o Options) (*Plan, error) {
 	}
 	hasView := p.m.Root || p.m.UserNS && !o.Self
 	if hasView && r.Tmp != "" {
-		r.Home = filepath.Join(r.Tmp, HomeName)
+		r.Home = filepath.Join(r.Tmp, homeName)
 	}
 	if r.Dir == "" {
 		r.Dir = r.Home
@@ -126,8 +140,8 @@ func (p *Platform) plan(spec platform.Spec, o Options) (*Plan, error) {
 	return plan, nil
 }
 
-// HomeName is the private home's name in the private /tmp.
-const HomeName = "home"
+// homeName is the private home's name in the private /tmp.
+const homeName = "home"
 
 // Close releases the plan's handles on the granted paths.
 func (p *Plan) Close() {

@@ -48,7 +48,7 @@ const (
 	opCgroup     = "cgroup" // its path in the v2 hierarchy, as text
 	opDevice     = "device" // open a GPU device for reading and writing
 	opFork       = "fork"   // N processes at once
-	opBurn       = "burn"   // N milliseconds of computing
+	opBurn       = "burn"   // N milliseconds of processor time
 	opAlloc      = "alloc"  // N MiB of memory
 	opFact       = "fact"   // none: the probe itself reports it
 )

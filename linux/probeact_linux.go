@@ -84,8 +84,7 @@ func do(a act) []outcome {
 	case opFork:
 		err = doFork(a.N)
 	case opBurn:
-		for end := time.Now().Add(time.Duration(a.N) * time.Millisecond); time.Now().Before(end); {
-		}
+		err = doBurn(time.Duration(a.N) * time.Millisecond)
 	case opAlloc:
 		err = doAlloc(a.N << 20)
 	default:
@@ -295,6 +294,22 @@ func fork() (pid uintptr, errno syscall.Errno) {
 	for {
 		// ppoll without descriptors and without end.
 		syscall.RawSyscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+	}
+}
+
+// doBurn computes until this process has used that much more processor time.
+func doBurn(d time.Duration) error {
+	var first, now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &first); err != nil {
+		return err
+	}
+	for {
+		if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &now); err != nil {
+			return err
+		}
+		if time.Duration(now.Nano()-first.Nano()) >= d {
+			return nil
+		}
 	}
 }
 

@@ -36,8 +36,8 @@ func (t table) limits() []check {
 			seen(factOOM, "a job that took 96 MiB of 64 was ended by its limit"),
 		}, last: &big},
 		{capability: platform.CPU, by: "cgroup cpu.max", remedy: fix, tries: []try{
-			{run: runCPU, act: act{ID: opBurn, Op: opBurn, N: 150}, want: permitted, what: "computing"},
-			seen(factThrottled, "a job of half a CPU was throttled"),
+			{run: runCPU, act: act{ID: opBurn, Op: opBurn, N: 60}, want: permitted, what: "computing"},
+			seen(factThrottled, "a job of a fifth of a CPU was throttled"),
 		}},
 		{capability: platform.Pids, by: pidsBy, remedy: fix, tries: []try{
 			{run: runPids, act: few, want: permitted, what: "4 processes of 40"},

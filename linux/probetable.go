@@ -27,7 +27,7 @@ const (
 // What the limits of those children are.
 const (
 	probeMemory = 64 << 20
-	probeCPU    = 500
+	probeCPU    = 200
 	probePids   = 40
 )
 
@@ -120,6 +120,10 @@ func (t table) files() []check {
 	if t.h.Root || t.h.UserNS {
 		by += ", read-only mount view"
 	}
+	exec := "landlock"
+	if t.h.Root || t.h.UserNS {
+		exec += ", noexec mount"
+	}
 	progRO := t.program()
 	return []check{
 		{capability: platform.FS, by: by, remedy: "boot a kernel with Landlock enabled (landlock in lsm=)", tries: []try{
@@ -142,7 +146,7 @@ func (t table) files() []check {
 			{run: runNone, act: t.on(opTouch, "rw/own"), want: permitted, what: "both inside one"},
 		}},
 		{capability: platform.Identity, by: "ephemeral uid, id-mapped mounts, its own /proc", remedy: "run as root", tries: t.identity()},
-		{capability: platform.ExecWritable, by: "landlock", remedy: "boot a kernel with Landlock enabled (landlock in lsm=)", tries: []try{
+		{capability: platform.ExecWritable, by: exec, remedy: "boot a kernel with Landlock enabled (landlock in lsm=)", tries: []try{
 			{run: runNone, act: t.on(opExec, "rw/prog"), want: refused, what: "a program in a writable root"},
 			{run: runNone, act: progRO, want: permitted, what: "the same file in a read-only root"},
 			{run: runExecRW, act: t.on(opExec, "rw/prog"), want: permitted, what: "the first where the policy says exec_rw"},

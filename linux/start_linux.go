@@ -71,6 +71,12 @@ func (p *Plan) Start(ctx context.Context) (platform.Process, error) {
 	if err := p.refuse(); err != nil {
 		return nil, err
 	}
+	if !p.Leaf && p.start.OwnsChildren {
+		// What the program leaves behind becomes this process's child.
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return nil, confineErr(platform.Children, "", fmt.Errorf("become subreaper: %w", err))
+		}
+	}
 	l := &launcher{plan: p, m: p.m, handles: map[string]int{}}
 	proc, err := l.start(ctx)
 	l.close()
@@ -118,12 +124,6 @@ func (l *launcher) start(ctx context.Context) (_ platform.Process, err error) {
 	if err = l.prepare(false); err != nil {
 		return nil, err
 	}
-	status, gate, err := l.gate()
-	if err != nil {
-		return nil, confineErr("", "", err)
-	}
-	defer status.Close()
-	defer gate.Close()
 	s := steps{std: l.std}
 	if l.leaf != nil {
 		s.uid = l.leaf.UID
@@ -136,61 +136,97 @@ func (l *launcher) start(ctx context.Context) (_ platform.Process, err error) {
 	if p.tamper != nil {
 		list = p.tamper(list)
 	}
-	img, err := list.Assemble(l.handles, l.handles[hStatus])
+	status, gate, err := l.clone(proc, list)
 	if err != nil {
 		return nil, confineErr("", "", err)
 	}
-	proc.image = img
-	cgroupFD := -1
-	if l.leaf != nil {
-		cgroupFD = l.leaf.FD()
-	}
-	ns, _ := p.namespaces()
-	pid, pidfd, err := img.Clone(ns, cgroupFD)
-	if err != nil {
-		return nil, confineErr("", "", err)
-	}
-	proc.pid, proc.pidfd = pid, pidfd
-	// The child's ends: its copies alone must hold the pipes open now.
-	l.drop(hStatus)
-	l.drop(hGate)
+	defer status.Close()
+	defer gate.Close()
+	pid := proc.pid
 	_ = status.SetReadDeadline(time.Now().Add(hangLimit))
 	stop := context.AfterFunc(ctx, func() { _ = status.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if p.UserNS {
 		uid, gid := os.Geteuid(), os.Getegid()
 		if err = writeMaps(pid, fmt.Sprintf("%d %d 1\n", uid, uid), fmt.Sprintf("%d %d 1\n", gid, gid), true); err != nil {
-			return nil, confineErr(platform.FSMetadata, "", err)
+			return nil, l.reported(proc, status, list, confineErr(platform.FSMetadata, "", err))
 		}
 		if _, err = gate.Write([]byte{1}); err != nil {
-			return nil, confineErr("", "", fmt.Errorf("open gate: %w", err))
+			return nil, l.reported(proc, status, list, confineErr("", "", fmt.Errorf("open gate: %w", err)))
 		}
-	}
-	abandoned := func(err error) error {
-		if ctx.Err() != nil {
-			return confineErr("", "", fmt.Errorf("wait for child: %w", context.Cause(ctx)))
-		}
-		return err
 	}
 	if err = l.await(status, list); err != nil {
-		return nil, abandoned(err)
+		return nil, abandoned(ctx, err)
 	}
 	if err = l.verify(pid, pid); err != nil {
-		return nil, err
+		return nil, l.reported(proc, status, list, err)
 	}
 	if _, err = gate.Write([]byte{1}); err != nil {
-		return nil, notAtGate(fmt.Errorf("open gate: %w", err))
+		return nil, l.reported(proc, status, list, notAtGate(fmt.Errorf("open gate: %w", err)))
 	}
 	if err = l.executed(status, list); err != nil {
-		return nil, abandoned(err)
+		return nil, abandoned(ctx, err)
 	}
 	// What the child did not read it did not wait for (FIONREAD, pipe(7)).
 	if n, err := unix.IoctlGetInt(int(gate.Fd()), unix.TIOCINQ); err != nil || n != 0 {
 		return nil, notAtGate(fmt.Errorf("%d bytes unread", n))
 	}
-	img.Free()
+	proc.image.Free()
 	proc.run()
 	return proc, nil
+}
+
+// clone makes the child, which runs the list.
+func (l *launcher) clone(proc *process, list launch.List) (status, gate *os.File, err error) {
+	cloning.Lock()
+	defer cloning.Unlock()
+	if status, gate, err = l.gate(); err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		// The child's ends: its copies alone must hold the pipes open.
+		l.drop(hStatus)
+		l.drop(hGate)
+		if err != nil {
+			status.Close()
+			gate.Close()
+		}
+	}()
+	if proc.image, err = list.Assemble(l.handles, l.handles[hStatus]); err != nil {
+		return status, gate, err
+	}
+	cgroupFD := -1
+	if l.leaf != nil {
+		cgroupFD = l.leaf.FD()
+	}
+	ns, _ := l.plan.namespaces()
+	pid, pidfd, err := proc.image.Clone(ns, cgroupFD)
+	if err != nil {
+		return status, gate, err
+	}
+	proc.pid, proc.pidfd = pid, pidfd
+	return status, gate, nil
+}
+
+// abandoned names the end of the context where that ended the wait.
+func abandoned(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return confineErr("", "", fmt.Errorf("wait for child: %w", context.Cause(ctx)))
+	}
+	return err
+}
+
+// reported ends a child with which something is wrong, and returns what it
+// said itself, if it did: that is the cause.
+func (l *launcher) reported(proc *process, status *os.File, list launch.List, err error) error {
+	_ = unix.PidfdSendSignal(proc.pidfd, unix.SIGKILL, nil, 0)
+	said := l.await(status, list)
+	var oe *launch.OpError
+	var pe *platform.Error
+	if errors.As(said, &oe) || errors.As(said, &pe) && pe.Kind == platform.ErrStart {
+		return said
+	}
+	return err
 }
 
 // notAtGate: the program was let run before it was verified. It is killed.
@@ -418,7 +454,7 @@ func ownNamespaces() (ns [2]string, err error) {
 
 // nofile returns the limits on open files to restore in the child, or zeros.
 func nofile() (soft, hard uint64) {
-	was, hard, ok := rlimit.Nofile()
+	was, _, ok := rlimit.Nofile()
 	var now syscall.Rlimit
 	if !ok || syscall.Getrlimit(syscall.RLIMIT_NOFILE, &now) != nil || now.Cur == was {
 		return 0, 0

@@ -23,6 +23,8 @@ type Platform interface {
 	// Probe reports what this host enforces, each capability tried both ways:
 	// a forbidden act refused, a permitted one allowed.
 	Probe(ctx context.Context) (Report, error)
+	// Facts describe the host for a person, a name and a text each.
+	Facts() [][2]string
 	// Plan resolves the policy's paths and compiles spec. It starts nothing.
 	Plan(spec Spec) (Plan, error)
 	// Private returns the temporary and home directories that a job finds
@@ -51,8 +53,15 @@ type ExecPlan interface {
 }
 
 // Sweeper is a platform that can take away what starters that were killed
-// left behind. It returns the number of sandboxes that it removed.
-type Sweeper interface{ Sweep() (int, error) }
+// left behind.
+type Sweeper interface {
+	// Sweep ends and removes sandboxes that nobody waits for and returns their
+	// number. It is quick, for each start.
+	Sweep() (int, error)
+	// SweepAll does that and looks everywhere: rules of containers that are
+	// gone, directories of probes.
+	SweepAll() (sandboxes, directories int, err error)
+}
 
 // Plan is what will be done for one start, as a value that prints itself.
 type Plan interface {
@@ -124,4 +133,3 @@ type Spec struct {
 	// OnGap, where set, is told each gap that did not refuse the start.
 	OnGap func(Gap)
 }
-

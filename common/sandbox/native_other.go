@@ -9,4 +9,4 @@ import "github.com/tholehq/thole/common/platform"
 
 // Native answers platform.ErrUnsupported: nothing runs confined here yet, and
 // nothing runs unconfined in its place.
-func Native() (any, error) { return nil, &platform.Error{Kind: platform.ErrUnsupported} }
+func Native() (platform.Platform, error) { return nil, &platform.Error{Kind: platform.ErrUnsupported} }

@@ -6,6 +6,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,8 +81,11 @@ func readPolicy(name string) ([]byte, error) {
 		}
 		n, err := fh.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
-		if err != nil || n == 0 {
+		if err == io.EOF {
 			return buf, nil
+		}
+		if err != nil {
+			return nil, err // half a policy may ask for less than the whole
 		}
 	}
 	return nil, &policy.Error{File: name, Msg: fmt.Sprintf("is larger than %d bytes", policy.MaxDocument), Hint: "split it, or shorten its lists"}

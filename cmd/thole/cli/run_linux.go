@@ -17,8 +17,6 @@ import (
 	"github.com/tholehq/thole/common/platform"
 	"github.com/tholehq/thole/common/policy"
 	"github.com/tholehq/thole/common/sandbox"
-	"github.com/tholehq/thole/linux"
-	"golang.org/x/sys/unix"
 )
 
 // splitCommand separates flags from the command at "--".
@@ -104,7 +102,7 @@ func runMain(args []string) int {
 // runner is one `thole run`.
 type runner struct {
 	flags    *policyFlags
-	platform *linux.Platform
+	platform platform.Platform
 	policy   *policy.Policy
 	accept   []platform.Capability
 	gaps     []platform.Gap
@@ -122,7 +120,7 @@ func (r *runner) run(command []string) int {
 		return failErr(&platform.Error{Kind: platform.ErrConfine, Err: err})
 	}
 	defer remove()
-	path := searchPath(os.Getenv("PATH"), func(d string) bool { return linux.Executable(d, r.policy) })
+	path := searchPath(os.Getenv("PATH"), func(d string) bool { return r.platform.Executable(d, r.policy) })
 	program, err := r.find(command[0], path)
 	if err != nil {
 		return failErr(err)
@@ -142,10 +140,6 @@ func (r *runner) run(command []string) int {
 	if r.flags.verbose {
 		fmt.Fprint(os.Stderr, plan.String())
 	}
-	if !r.platform.Host().Root {
-		// What the program leaves behind becomes this process's child.
-		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	}
 	// Catching signals takes the runtime a while: beside the launch. One that
 	// comes before ends this process, and the child at its gate with it.
 	forwarders := make(chan *forwarder, 1)
@@ -161,7 +155,9 @@ func (r *runner) run(command []string) int {
 	swept := make(chan struct{})
 	go func() {
 		// While the program runs: what a killed start left is nobody's.
-		_, _ = r.platform.Sweep()
+		if s, ok := r.platform.(platform.Sweeper); ok {
+			_, _ = s.Sweep()
+		}
 		close(swept)
 	}()
 	for e := range proc.Events() {
@@ -183,8 +179,8 @@ func (r *runner) run(command []string) int {
 // privateDirs returns HOME and TMPDIR of the program. In a private view they
 // are empty and vanish with it; without one they are made, and removed.
 func (r *runner) privateDirs() (home, tmp string, remove func(), err error) {
-	if d := r.platform.ViewTmp(); d != "" {
-		return filepath.Join(d, linux.HomeName), d, func() {}, nil
+	if tmp, home := r.platform.Private(); tmp != "" {
+		return home, tmp, func() {}, nil
 	}
 	t, err := newTempDir()
 	if err != nil {

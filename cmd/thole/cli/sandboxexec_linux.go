@@ -54,7 +54,11 @@ func sandboxExecMain(args []string) int {
 	if err != nil {
 		return failErr(err)
 	}
-	plan, err := pf.PlanExec(platform.Spec{Policy: pol, Path: argv[0], Argv: argv, Env: env, Dir: dir})
+	ex, ok := pf.(platform.Execer)
+	if !ok {
+		return failErr(&platform.Error{Kind: platform.ErrUnsupported})
+	}
+	plan, err := ex.PlanExec(platform.Spec{Policy: pol, Path: argv[0], Argv: argv, Env: env, Dir: dir})
 	if err != nil {
 		return failErr(err)
 	}

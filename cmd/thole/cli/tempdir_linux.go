@@ -63,11 +63,12 @@ func (t *tempDir) remove() {
 	t.f.Close()
 }
 
-// sweepTempDirs removes the directories of this user's runs that were killed.
-func sweepTempDirs() {
+// sweepTempDirs removes the directories of this user's runs that were killed,
+// and returns how many.
+func sweepTempDirs() (removed int) {
 	names, err := filepath.Glob(filepath.Join(os.TempDir(), tempPrefix()+"*"))
 	if err != nil {
-		return
+		return 0
 	}
 	for _, n := range names {
 		st, err := os.Lstat(n)
@@ -79,9 +80,10 @@ func sweepTempDirs() {
 			continue
 		}
 		var s unix.Stat_t
-		if unix.Fstat(fd, &s) == nil && int(s.Uid) == os.Geteuid() && unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil {
-			_ = os.RemoveAll(n)
+		if unix.Fstat(fd, &s) == nil && int(s.Uid) == os.Geteuid() && unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil && os.RemoveAll(n) == nil {
+			removed++
 		}
 		_ = unix.Close(fd)
 	}
+	return removed
 }
