@@ -6,6 +6,7 @@ package linux
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tholehq/thole/common/platform"
@@ -76,8 +77,28 @@ func (c *compiler) gap(g platform.Gap) {
 }
 
 // nesting refuses a grant inside a stronger one of another kind, where no
-// view can hold the difference: Landlock's rights add up along a path.
+// view can hold the difference: Landlock's rights add up along a path. No view
+// at all can hold that a path inside a readable one is not read.
 func (c *compiler) nesting() error {
+	for _, in := range c.r.Roots {
+		if in.Grant != WO {
+			continue
+		}
+		for _, out := range c.r.Roots {
+			if out.Grant != WO && below(in.Path, out.Path) {
+				return &platform.Error{Kind: platform.ErrConfine, Capability: platform.FoldersWrite, Pos: in.Pos.String(),
+					Err:    fmt.Errorf("%s (wo) lies inside %s (%s, %s): grants add up, so it could be read", in.Path, out.Path, out.Grant, out.Pos),
+					Remedy: "put the outbox beside it"}
+			}
+		}
+		for _, b := range baseSystem {
+			if below(in.Path, b.path) {
+				return &platform.Error{Kind: platform.ErrConfine, Capability: platform.FoldersWrite, Pos: in.Pos.String(),
+					Err:    fmt.Errorf("%s (wo) lies inside %s, which every program reads", in.Path, b.path),
+					Remedy: "put the outbox elsewhere"}
+			}
+		}
+	}
 	if c.hasView() {
 		return nil
 	}
@@ -124,10 +145,15 @@ func (c *compiler) view() {
 		c.gap(platform.Gap{Capability: platform.FSMetadata,
 			Reason: "chmod, chown and times of files outside the writable paths are refused only by the files' own permissions: " + c.h.why("userns", "no private mount view without root"),
 			Remedy: remedy(c.h, "userns", "run as root")})
+		if !c.r.Policy.ExecRW {
+			c.gap(platform.Gap{Capability: platform.ExecWritable,
+				Reason: "files in writable paths cannot be executed, but the dynamic loader can map them: " + c.h.why("userns", "no private mount view without root"),
+				Remedy: remedy(c.h, "userns", "run as root")})
+		}
 		return
 	}
 	p.UserNS = !c.h.Root
-	v := &view.View{Links: c.r.Links, Home: c.r.Home, UID: placeholder, GID: placeholder, Proc: c.h.Root && c.h.Proc,
+	v := &view.View{Links: c.links(), Home: c.r.Home, UID: placeholder, GID: placeholder, Proc: c.h.Root && c.h.Proc,
 		Rules: hRules, Handled: landlock.Of(c.h.Landlock).FS, ExecPrivate: c.r.Policy.ExecRW}
 	if !p.Ephemeral {
 		v.UID, v.GID = c.h.UID, c.h.GID
@@ -150,6 +176,18 @@ func (c *compiler) view() {
 	}
 }
 
+// links returns the links of the view. A job with the caller's own uid reaches
+// what the caller does, and nothing has to be covered for it.
+func (c *compiler) links() []view.Link {
+	links := slices.Clone(c.r.Links)
+	for i := range links {
+		if !c.p.Ephemeral {
+			links[i].Blocked = ""
+		}
+	}
+	return links
+}
+
 func remedy(h Host, mechanism, otherwise string) string {
 	if r := h.Remedy[mechanism]; r != "" {
 		return r
@@ -158,7 +196,10 @@ func remedy(h Host, mechanism, otherwise string) string {
 }
 
 func (c *compiler) viewRoot(r Root, write bool) view.Root {
-	vr := view.Root{Path: r.Path, File: r.File, Write: write}
+	// Landlock refuses to execute a file but not to map it, which is how the
+	// dynamic loader runs a program that it is given by name.
+	noExec := r.Grant == RD || r.Grant == WO || r.Grant == RW && !c.r.Policy.ExecRW
+	vr := view.Root{Path: r.Path, File: r.File, Write: write, NoExec: noExec}
 	if c.p.Ephemeral {
 		vr.Blocked = r.Blocked
 		vr.IDMap = fmt.Sprintf("userns.%d.%d", r.UID, r.GID)
@@ -241,7 +282,7 @@ func (c *compiler) landlock() {
 func (c *compiler) seccomp() {
 	broker := c.r.Broker.Path != ""
 	unixDecided := c.h.BPF && c.h.UnixHooks
-	o := seccomp.Options{Arch: c.h.Arch, Unix: unixDecided || broker, NoSysV: c.p.View == nil, NoSetID: c.p.Ephemeral, NoExecMemfd: !c.r.Policy.ExecRW, Log: true}
+	o := seccomp.Options{Arch: c.h.Arch, Unix: unixDecided || broker, NoSysV: c.p.View == nil, NoSetID: c.h.Root, NoExecMemfd: !c.r.Policy.ExecRW, Log: true}
 	for _, root := range c.r.Roots {
 		o.NoLink = o.NoLink || root.Grant == WO
 	}

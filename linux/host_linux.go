@@ -136,7 +136,9 @@ func (m *machine) tryUserNS() bool {
 		return false
 	}
 	defer img.Free()
+	cloning.Lock()
 	pid, fd, err := img.Clone(cloneNewUser|cloneNewNS, -1)
+	cloning.Unlock()
 	if err != nil {
 		m.Why["userns"], m.Remedy["userns"] = "user namespaces are not allowed to this user: "+err.Error(), fix
 		return false

@@ -8,12 +8,19 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/tholehq/thole/linux/kernfile"
 	"github.com/tholehq/thole/linux/launch"
 	"golang.org/x/sys/unix"
 )
+
+// cloning is held by a start from making the ends of pipes that its child alone
+// must hold until they are closed here, and by every other clone: a child gets
+// a copy of all descriptors, and one that waits at its gate with a copy of
+// another's status pipe would keep that from ending.
+var cloning sync.Mutex
 
 // swapMap maps the id owner on disk to the id job, and every other id to
 // itself, but for job, which nobody owns. So the job owns what the owner owns
@@ -40,36 +47,30 @@ func swapMap(owner, job int) string {
 }
 
 // userNamespace makes a user namespace with the given maps and returns a
-// descriptor of it. Its first process only waits for the maps and ends.
+// descriptor of it. Its first process waits while the maps are written, and
+// is killed: an end of file on its pipe would not do, because another start's
+// child may hold a copy of the other end.
 func userNamespace(uidMap, gidMap string) (int, error) {
 	var gate [2]int
 	if err := unix.Pipe2(gate[:], unix.O_CLOEXEC); err != nil {
 		return -1, fmt.Errorf("make pipe: %w", err)
 	}
 	defer unix.Close(gate[0])
-	open := true
-	defer func() {
-		if open {
-			_ = unix.Close(gate[1])
-		}
-	}()
-	list := launch.List{
-		{Call: launch.Close, Args: []launch.Arg{launch.Handle(hGateWrite)}, Step: "idmap"},
-		{Call: launch.Read, Args: gateArgs(), Want: launch.Any(), Step: "idmap"},
-	}
-	img, err := list.Assemble(map[string]int{hGate: gate[0], hGateWrite: gate[1]}, -1)
+	defer unix.Close(gate[1])
+	list := launch.List{{Call: launch.Read, Args: gateArgs(), Want: launch.Any(), Step: "idmap"}}
+	img, err := list.Assemble(map[string]int{hGate: gate[0]}, -1)
 	if err != nil {
 		return -1, err
 	}
 	defer img.Free()
+	cloning.Lock()
 	pid, pidfd, err := img.Clone(cloneNewUser, -1)
+	cloning.Unlock()
 	if err != nil {
 		return -1, fmt.Errorf("make user namespace: %w", err)
 	}
 	defer func() {
-		// The gate's end lets the process end.
-		_ = unix.Close(gate[1])
-		open = false
+		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 		reap(pid)
 		_ = unix.Close(pidfd)
 	}()

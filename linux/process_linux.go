@@ -97,7 +97,7 @@ func (m *machine) putAddresses() error {
 // syncOwn writes the host's own addresses. Loopback is a class of its own,
 // which a rule may open as a range.
 func (m *machine) syncOwn(own []netip.Addr) error {
-	return m.enforcer.SyncOwn(slices.DeleteFunc(slices.Clone(own), netip.Addr.IsLoopback))
+	return m.enforcer.AddOwn(slices.DeleteFunc(slices.Clone(own), netip.Addr.IsLoopback))
 }
 
 // run starts the watchers of a process that was let go.

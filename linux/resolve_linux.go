@@ -265,7 +265,7 @@ func hops(p string) ([]view.Link, string, error) {
 		if err != nil {
 			return links, "", err
 		}
-		links = append(links, view.Link{Path: here, Target: target})
+		links = append(links, view.Link{Path: here, Target: target, Blocked: blockedAbove(here)})
 		rest = strings.Trim(target+"/"+rest, "/")
 		if filepath.IsAbs(target) {
 			at = ""
@@ -275,6 +275,21 @@ func hops(p string) ([]view.Link, string, error) {
 		at = "/"
 	}
 	return links, at, nil
+}
+
+// blockedAbove returns the topmost directory above a path that an unrelated
+// uid cannot search, or "".
+func blockedAbove(p string) string {
+	for i := 1; i < len(p); i++ {
+		if p[i] != '/' {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Stat(p[:i], &st) == nil && st.Mode&unix.S_IXOTH == 0 {
+			return p[:i]
+		}
+	}
+	return ""
 }
 
 // cause strips the path that package os repeats in its errors.

@@ -96,6 +96,9 @@ func TestSelfEveryCall(t *testing.T) {
 	if code != 0 || len(lines) < 40 {
 		t.Fatalf("exit %d, %s", code, out)
 	}
+	if _, err := p.Sweep(); err != nil {
+		t.Fatal(err)
+	}
 	before := snapshot(t, p, filepath.Dir(dir))
 	// Often: which of the process's threads launches is the scheduler's choice.
 	for range 30 {

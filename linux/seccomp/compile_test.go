@@ -14,11 +14,11 @@ import (
 // options returns every combination of the options for an architecture.
 func options(a Arch) []Options {
 	var all []Options
-	for bits := range 1 << 8 {
+	for bits := range 1 << 9 {
 		on := func(i int) bool { return bits>>i&1 == 1 }
 		all = append(all, Options{
 			Arch: a, Unix: on(0), Inet: on(1), StrictTypes: on(2), InetStreamOnly: on(3),
-			NoSysV: on(4), NoSetID: on(5), NoExecMemfd: on(6), Log: on(7),
+			NoSysV: on(4), NoSetID: on(5), NoExecMemfd: on(6), Log: on(7), NoLink: on(8),
 		})
 	}
 	return all

@@ -50,7 +50,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for _, r := range Rules(Options{
-		Arch: a, Inet: true, InetStreamOnly: true, NoSysV: true, NoSetID: true, NoExecMemfd: true,
+		Arch: a, Inet: true, InetStreamOnly: true, NoSysV: true, NoSetID: true, NoExecMemfd: true, NoLink: true,
 	}).Rules {
 		if r.Action != Allow && !tried[r.Call] {
 			t.Errorf("%s is refused and was not tried", r.Call)

@@ -144,6 +144,8 @@ func refusals() []refusal {
 		add("openat", EPERM, id, all, all, 0o20200002, bit) // O_TMPFILE
 	}
 	add("openat2", ENOSYS, id)
+	add("link", EPERM, Options{NoLink: true})
+	add("linkat", EPERM, Options{NoLink: true})
 	add("memfd_create", EPERM, Options{NoExecMemfd: true}, all, 1)
 	add("memfd_create", EPERM, Options{NoExecMemfd: true}, all, 0x10)
 	return r

@@ -31,10 +31,16 @@ type Options struct {
 	NoSysV bool
 
 	// NoSetID refuses modes with the set-user-id or set-group-id bit, for a job
-	// whose files belong to another owner on disk (an id-mapped root): a file
-	// that it leaves there with that bit would run as the owner for anyone.
+	// whose files belong to another owner on disk (an id-mapped root), or to
+	// root itself: a file that it leaves there with that bit would run as the
+	// owner for anyone.
 	// openat2 then answers ENOSYS, since its mode lies in memory.
 	NoSetID bool
+
+	// NoLink refuses new names for files that exist, for a job that has an
+	// outbox: Landlock sees a link within one directory as the making of a file.
+	// Programs that link fall back, since many file systems answer EPERM too.
+	NoLink bool
 
 	// NoExecMemfd refuses memfd_create without MFD_NOEXEC_SEAL, for a job that
 	// must not run what it wrote: Landlock does not look at memory files. The
@@ -169,6 +175,9 @@ func fileRules(b *builder, o Options) {
 		b.refuseIf(reason, "open", anyBit(1, 0o20000100), anyBit(2, setID))
 		b.refuseIf(reason, "openat", anyBit(2, 0o20000100), anyBit(3, setID))
 		b.answer(ENOSYS, "its mode lies in memory; programs fall back to openat", "openat2")
+	}
+	if o.NoLink {
+		b.refuse("second names of files in an outbox", "link", "linkat")
 	}
 	if o.NoExecMemfd {
 		b.refuseIf("memory files that can be executed", "memfd_create", noBit(1, 1<<3))

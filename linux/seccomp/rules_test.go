@@ -121,7 +121,7 @@ func TestEveryOption(t *testing.T) {
 
 // TestNames fails for a name in a rule that no architecture has.
 func TestNames(t *testing.T) {
-	o := Options{Arch: AMD64, NoSysV: true, NoSetID: true, NoExecMemfd: true, Inet: true, InetStreamOnly: true}
+	o := Options{Arch: AMD64, NoSysV: true, NoSetID: true, NoExecMemfd: true, NoLink: true, Inet: true, InetStreamOnly: true}
 	x := build(o).missing
 	o.Arch = ARM64
 	for _, name := range build(o).missing {

@@ -25,7 +25,7 @@ func See(pid, tid int) (Seen, error) {
 	}
 	defer unix.Close(dir)
 	var s Seen
-	for name, to := range map[string]*string{"status": &s.Status, "cgroup": &s.Cgroup} {
+	for name, to := range map[string]*string{"status": &s.Status, "cgroup": &s.Cgroup, "mountinfo": &s.Mounts} {
 		if *to, err = kernfile.ReadAt(dir, name); err != nil {
 			return Seen{}, fmt.Errorf("look at %s: %w", path, err)
 		}
@@ -34,11 +34,14 @@ func See(pid, tid int) (Seen, error) {
 	// the check that needs them fails, or was not asked for.
 	s.Mount = link(dir, "ns/mnt")
 	s.IPC = link(dir, "ns/ipc")
+	for i := range s.Std {
+		s.Std[i] = link(dir, "fd/"+strconv.Itoa(i))
+	}
 	return s, nil
 }
 
 func link(dir int, name string) string {
-	buf := make([]byte, 64)
+	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(dir, name, buf)
 	if err != nil {
 		return ""

@@ -29,14 +29,21 @@ type Expect struct {
 	NotMount string
 	// NotIPC likewise for the System V IPC namespace.
 	NotIPC string
+	// View is the private tree; nil: not checked.
+	View *View
+	// Std are the files that the standard descriptors lead to, as /proc names
+	// them; empty: not checked.
+	Std [3]string
 }
 
 // Seen is what the kernel shows of a process.
 type Seen struct {
-	Status string // /proc/PID/status
-	Cgroup string // /proc/PID/cgroup
-	Mount  string // the target of /proc/PID/ns/mnt
-	IPC    string // the target of /proc/PID/ns/ipc
+	Status string    // /proc/PID/status
+	Cgroup string    // /proc/PID/cgroup
+	Mount  string    // the target of /proc/PID/ns/mnt
+	IPC    string    // the target of /proc/PID/ns/ipc
+	Mounts string    // /proc/PID/mountinfo
+	Std    [3]string // the targets of /proc/PID/fd/0, 1 and 2
 }
 
 // Failure is a check that did not hold.
@@ -110,6 +117,14 @@ func Check(e Expect, s Seen) error {
 	}
 	if e.NotIPC != "" && (s.IPC == "" || s.IPC == e.NotIPC) {
 		return fail("ipc namespace", "one of its own", s.IPC)
+	}
+	for i, want := range e.Std {
+		if want != "" && s.Std[i] != want {
+			return fail("descriptor "+strconv.Itoa(i), want, s.Std[i])
+		}
+	}
+	if e.View != nil {
+		return e.View.check(s.Mounts)
 	}
 	return nil
 }

@@ -28,6 +28,8 @@ type Root struct {
 	File bool
 	// Write: mounted writable.
 	Write bool
+	// NoExec: nothing in it is executed, nor mapped to be.
+	NoExec bool
 	// IDMap names the handle of a user namespace whose mapping the mount
 	// takes; empty: ids are shown as they are.
 	IDMap string
@@ -40,6 +42,9 @@ type Root struct {
 // granted root. It is made again where its directory is covered.
 type Link struct {
 	Path, Target string
+	// Blocked is the topmost ancestor that the job's uid cannot search;
+	// empty: none.
+	Blocked string
 }
 
 // View is the private tree of one process.
@@ -126,6 +131,10 @@ func (v View) Ops() launch.List {
 		} else {
 			attr |= attrRdonly
 		}
+		if r.NoExec {
+			attr |= attrNoexec
+			why += ", nothing in it executed"
+		}
 		if r.IDMap != "" {
 			attr |= attrIDMap
 			why += ", the root's owner shown as the job"
@@ -175,14 +184,21 @@ func (v View) covers(roots []Root) []cover {
 			cs = append(cs, cover{path: p, private: true})
 		}
 	}
+	var blocked []string
 	for _, r := range roots {
+		blocked = append(blocked, r.Blocked)
+	}
+	for _, k := range v.Links {
+		blocked = append(blocked, k.Blocked)
+	}
+	for _, b := range blocked {
 		// A blocked ancestor inside another granted root is reached through
 		// that root's own mount, whose ids are mapped.
-		if r.Blocked == "" || granted(r.Blocked) {
+		if b == "" || granted(b) {
 			continue
 		}
-		if !slices.ContainsFunc(cs, func(c cover) bool { return under(r.Blocked, c.path) }) {
-			cs = append(cs, cover{path: r.Blocked})
+		if !slices.ContainsFunc(cs, func(c cover) bool { return under(b, c.path) }) {
+			cs = append(cs, cover{path: b})
 		}
 	}
 	for i := range cs {
@@ -208,9 +224,12 @@ func (v View) coverOps(c cover, n int) launch.List {
 		access |= landlock.Execute
 	}
 	rule, mnt := beneath(v.Handled, access, launch.NewSlot("cover"+itoa(n)))
-	note, mode := "skeleton: nothing but the granted paths", "0755"
+	note, mode, attr := "skeleton: nothing but the granted paths", "0755", uint64(attrNosuid|attrNodev)
 	if c.private {
 		note, mode = "private and empty", "1777"
+		if !v.ExecPrivate {
+			attr |= attrNoexec
+		}
 	}
 	l.Add(Step,
 		launch.Op{Call: launch.Fsopen, Save: fs, Note: note, Args: []launch.Arg{launch.Str("tmpfs"), launch.Named(fsCloexec, "FSOPEN_CLOEXEC")}},
@@ -222,7 +241,7 @@ func (v View) coverOps(c cover, n int) launch.List {
 	if size != "" {
 		l.Add(Step, configString(fs, "size", size))
 	}
-	l.Add(Step, create(fs), launch.Op{Call: launch.Fsmount, Save: mnt, Args: []launch.Arg{launch.From(fs), launch.Named(fsCloexec, "FSMOUNT_CLOEXEC"), attrs(attrNosuid | attrNodev)}})
+	l.Add(Step, create(fs), launch.Op{Call: launch.Fsmount, Save: mnt, Args: []launch.Arg{launch.From(fs), launch.Named(fsCloexec, "FSMOUNT_CLOEXEC"), attrs(attr)}})
 	made := map[string]bool{}
 	place := func(p string) (rel string) {
 		rel = strings.TrimPrefix(p, strings.TrimSuffix(c.path, "/")+"/")
