@@ -125,12 +125,7 @@ func (l *launcher) enter() error {
 		return nil
 	}
 	if l.plan.Net != nil {
-		if l.plan.Addresses {
-			if err := l.m.putAddresses(); err != nil {
-				return err
-			}
-		}
-		if err := l.m.enforcer.Put(l.leaf.ID, l.plan.Net); err != nil {
+		if _, err := l.plan.putPolicy(l.leaf.ID); err != nil {
 			return err
 		}
 		if l.given {

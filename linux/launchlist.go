@@ -6,6 +6,9 @@ package linux
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 
 	"github.com/tholehq/thole/linux/launch"
 	"github.com/tholehq/thole/linux/seccomp"
@@ -131,6 +134,27 @@ func compileLaunch(p *Plan, s steps) (launch.List, error) {
 	envp := launch.Vector(fmt.Sprintf("[%d variables]", len(p.Spec.Env)), p.Spec.Env)
 	l.Add("exec", launch.Op{Call: launch.Execve, Args: []launch.Arg{launch.Str(p.Spec.Path), launch.Ptr(argv), launch.Ptr(envp)}})
 	return l, nil
+}
+
+// closeOthers closes every descriptor above the standard ones that no handle
+// names.
+func closeOthers(handles map[string]int) launch.List {
+	keep := slices.Sorted(maps.Values(handles))
+	var l launch.List
+	next := 3
+	gap := func(last uint64, text string) {
+		if uint64(next) <= last {
+			l.Add("fds", launch.Op{Call: launch.CloseRange, Args: []launch.Arg{launch.Num(int64(next)), launch.Named(last, text), launch.Num(0)}})
+		}
+	}
+	for _, fd := range keep {
+		if fd >= next {
+			gap(uint64(fd)-1, strconv.Itoa(fd-1))
+			next = fd + 1
+		}
+	}
+	gap(0xffffffff, "~0")
+	return l
 }
 
 // addIdentity gives up every capability, and the ids where the plan says so.

@@ -107,7 +107,7 @@ func (p *Plan) String() string {
 	if l, err := p.calls(steps{uid: placeholder, self: false}); err != nil {
 		fmt.Fprintf(&b, "launch: %v\n", err)
 	} else {
-		b.WriteString("launch:\n")
+		b.WriteString("launch:\n  fds        close_range(…)  # every descriptor that no call below names\n")
 		for line := range strings.Lines(l.String()) {
 			b.WriteString("  " + line)
 		}

@@ -34,6 +34,7 @@ type process struct {
 	leaf  *cgroup.Leaf
 	image *launch.Image
 	ring  *netbpf.Ring
+	netns uint64 // cookie of the network namespace, where addresses matter
 	pid   int
 	pidfd int
 	began time.Time
@@ -68,22 +69,34 @@ func (p *process) putRules(id uint64) error {
 	if err := ring.Attach(id); err != nil {
 		return err
 	}
-	if p.plan.Addresses {
-		if err := p.m.putAddresses(); err != nil {
-			return err
-		}
+	p.netns, err = p.plan.putPolicy(id)
+	return err
+}
+
+// putPolicy writes the policy and, where it looks at addresses, those of this
+// process's network namespace, whose cookie it returns.
+func (p *Plan) putPolicy(id uint64) (netns uint64, err error) {
+	if !p.Addresses {
+		return 0, p.m.enforcer.Put(id, p.Net)
 	}
-	return p.m.enforcer.Put(id, p.plan.Net)
+	if netns, err = netbpf.NetnsCookie(); err != nil {
+		return 0, err
+	}
+	// The policy first: it keeps the namespace listed.
+	if err := p.m.enforcer.Put(id, p.Net.InNetns(netns)); err != nil {
+		return 0, err
+	}
+	return netns, p.m.putAddresses(netns)
 }
 
 // putAddresses brings the kernel's tables of the host's own addresses and of
-// its resolvers up to date.
-func (m *machine) putAddresses() error {
+// its resolvers up to date, as seen from this network namespace.
+func (m *machine) putAddresses(netns uint64) error {
 	own, err := netbpf.OwnAddrs()
 	if err != nil {
 		return err
 	}
-	if err := m.syncOwn(own); err != nil {
+	if err := m.syncOwn(netns, own); err != nil {
 		return err
 	}
 	// No file means no resolver: then none is reachable.
@@ -91,13 +104,13 @@ func (m *machine) putAddresses() error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("read resolvers: %w", err)
 	}
-	return m.enforcer.SyncResolvers(netbpf.Resolvers(conf))
+	return m.enforcer.SyncResolvers(netns, netbpf.Resolvers(conf))
 }
 
 // syncOwn writes the host's own addresses. Loopback is a class of its own,
 // which a rule may open as a range.
-func (m *machine) syncOwn(own []netip.Addr) error {
-	return m.enforcer.AddOwn(slices.DeleteFunc(slices.Clone(own), netip.Addr.IsLoopback))
+func (m *machine) syncOwn(netns uint64, own []netip.Addr) error {
+	return m.enforcer.SyncOwn(netns, slices.DeleteFunc(slices.Clone(own), netip.Addr.IsLoopback))
 }
 
 // run starts the watchers of a process that was let go.
@@ -106,7 +119,7 @@ func (p *process) run() {
 		ctx, cancel := context.WithCancel(context.Background())
 		p.unwatch = cancel
 		p.watching.Go(func() {
-			_ = netbpf.WatchOwn(ctx, func(own []netip.Addr) { _ = p.m.syncOwn(own) })
+			_ = netbpf.WatchOwn(ctx, func(own []netip.Addr) { _ = p.m.syncOwn(p.netns, own) })
 		})
 	}
 	p.events = make(chan event.Event, 256)

@@ -136,7 +136,7 @@ func (l *launcher) start(ctx context.Context) (_ platform.Process, err error) {
 	if p.tamper != nil {
 		list = p.tamper(list)
 	}
-	status, gate, err := l.clone(proc, list)
+	status, gate, list, err := l.clone(proc, list)
 	if err != nil {
 		return nil, confineErr("", "", err)
 	}
@@ -176,13 +176,16 @@ func (l *launcher) start(ctx context.Context) (_ platform.Process, err error) {
 	return proc, nil
 }
 
-// clone makes the child, which runs the list.
-func (l *launcher) clone(proc *process, list launch.List) (status, gate *os.File, err error) {
+// clone makes the child, which runs the list that is returned: before all else
+// it closes what is none of its business. A copy of another start's gate or of
+// its leaf's lock would outlive that start in a child that waits.
+func (l *launcher) clone(proc *process, list launch.List) (status, gate *os.File, whole launch.List, err error) {
 	cloning.Lock()
 	defer cloning.Unlock()
 	if status, gate, err = l.gate(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
+	whole = append(closeOthers(l.handles), list...)
 	defer func() {
 		// The child's ends: its copies alone must hold the pipes open.
 		l.drop(hStatus)
@@ -192,8 +195,8 @@ func (l *launcher) clone(proc *process, list launch.List) (status, gate *os.File
 			gate.Close()
 		}
 	}()
-	if proc.image, err = list.Assemble(l.handles, l.handles[hStatus]); err != nil {
-		return status, gate, err
+	if proc.image, err = whole.Assemble(l.handles, l.handles[hStatus]); err != nil {
+		return status, gate, whole, err
 	}
 	cgroupFD := -1
 	if l.leaf != nil {
@@ -202,10 +205,10 @@ func (l *launcher) clone(proc *process, list launch.List) (status, gate *os.File
 	ns, _ := l.plan.namespaces()
 	pid, pidfd, err := proc.image.Clone(ns, cgroupFD)
 	if err != nil {
-		return status, gate, err
+		return status, gate, whole, err
 	}
 	proc.pid, proc.pidfd = pid, pidfd
-	return status, gate, nil
+	return status, gate, whole, nil
 }
 
 // abandoned names the end of the context where that ended the wait.
