@@ -130,7 +130,7 @@ func (c *compiler) identity() {
 		p.Groups = c.r.DeviceGroups
 	case c.h.Root:
 		c.gap(platform.Gap{Capability: platform.Identity, Required: true,
-			Reason: "the job runs with the caller's own ids, without capabilities: a granted path is on a file system without id-mapped mounts",
+			Reason: "the job runs with the caller's own ids, without capabilities, and may read what the base system shows to them (as root: /etc/shadow): a granted path is on a file system without id-mapped mounts",
 			Remedy: "move it to ext4, xfs, btrfs or tmpfs, or pass --accept identity"})
 	default:
 		c.gap(platform.Gap{Capability: platform.Identity,
@@ -244,6 +244,9 @@ func (c *compiler) landlock() {
 	}
 	for _, root := range c.r.Roots {
 		r.Allow(landlock.Rule{Path: root.Path, Handle: root.Handle, File: root.File, Access: rootAccess(root.Grant, c.r.Policy.ExecRW), Why: root.Grant.String() + ", " + root.Pos.String()})
+	}
+	for _, t := range c.r.Terminals {
+		r.Allow(landlock.Rule{Path: t.Path, Handle: t.Handle, File: true, Access: landlock.Device | landlock.Ioctl, Why: "terminal, a standard stream"})
 	}
 	for _, d := range c.r.Devices {
 		r.Allow(landlock.Rule{Path: d.Path, Handle: d.Handle, File: d.File, Access: landlock.Read | landlock.Device | landlock.Ioctl, Why: "gpu"})

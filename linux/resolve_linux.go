@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tholehq/thole/common/platform"
@@ -74,6 +75,7 @@ func resolve(p *policy.Policy, spec platform.Spec, cgroupMount string, root bool
 	if p.GPU {
 		r.Devices, r.DeviceGroups = o.devices()
 	}
+	o.terminals(&r, spec)
 	r.Tmp, r.Shm = canonicalDir("/tmp"), canonicalDir("/dev/shm")
 	if c, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && !below(c, "/etc") {
 		r.ResolvConf = c
@@ -221,6 +223,37 @@ func (o *opened) devices() ([]Root, []int) {
 		}
 	}
 	return roots, groups
+}
+
+// terminals finds the terminals among the standard streams. Their group may
+// write to them where the node says so (tty(4)); the Landlock rule is for that
+// one node.
+func (o *opened) terminals(r *Resolved, spec platform.Spec) {
+	for i, f := range []*os.File{spec.Stdin, spec.Stdout, spec.Stderr} {
+		fd := i // of a launcher that becomes the program
+		if f != nil {
+			fd = int(f.Fd())
+		}
+		var st, at unix.Stat_t
+		if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR {
+			continue
+		}
+		if _, err := unix.IoctlGetTermios(fd, unix.TCGETS); err != nil {
+			continue
+		}
+		name, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+		if err != nil || unix.Stat(name, &at) != nil || at.Rdev != st.Rdev || at.Ino != st.Ino {
+			continue
+		}
+		t, err := o.open(name, "tty."+name)
+		if err != nil || slices.ContainsFunc(r.Terminals, func(o Root) bool { return o.Path == t.Path }) {
+			continue
+		}
+		r.Terminals = append(r.Terminals, t)
+		if st.Mode&unix.S_IWGRP != 0 && st.Gid != 0 && !slices.Contains(r.DeviceGroups, int(st.Gid)) {
+			r.DeviceGroups = append(r.DeviceGroups, int(st.Gid))
+		}
+	}
 }
 
 func canonicalDir(p string) string {

@@ -48,7 +48,10 @@ type Resolved struct {
 	Broker Root
 	// Devices are GPU device nodes and what drivers read beside them.
 	Devices []Root
-	// DeviceGroups own the device nodes.
+	// Terminals are the terminals that are standard streams: programs open
+	// them again by names such as /dev/stderr.
+	Terminals []Root
+	// DeviceGroups own the device nodes and may write to the terminals.
 	DeviceGroups []int
 	// Tmp and Shm are the canonical paths of /tmp and /dev/shm; empty where
 	// the host has none.

@@ -313,6 +313,9 @@ func (l *launcher) stdio(i int, f *os.File) error {
 	if err := checkStdio(hStd[i], int(f.Fd())); err != nil {
 		return err
 	}
+	if l.plan.Ephemeral {
+		openPipe(int(f.Fd()), i)
+	}
 	if int(f.Fd()) == i {
 		return nil
 	}
@@ -323,6 +326,24 @@ func (l *launcher) stdio(i int, f *os.File) error {
 	l.open(hStd[i], fd)
 	l.std[i] = true
 	return nil
+}
+
+// openPipe lets the job's uid, which does not own the pipe, open it again by
+// the name of its descriptor, as scripts do with /dev/stderr: an input to read,
+// an output to write, never the other way. Only who may look into a process
+// that holds an unnamed pipe can open it at all (proc_pid_fd(5)); a pipe with a
+// name is left alone. Nothing is lost where it fails.
+func openPipe(fd, i int) {
+	var st unix.Stat_t
+	var fs unix.Statfs_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO || unix.Fstatfs(fd, &fs) != nil || fs.Type != unix.PIPEFS_MAGIC {
+		return
+	}
+	mode := st.Mode&0o777 | 0o002
+	if i == 0 {
+		mode = st.Mode&0o777 | 0o004
+	}
+	_ = unix.Fchmod(fd, mode)
 }
 
 // gate makes the two pipes between parent and child.

@@ -21,6 +21,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/tholehq/thole/bpf/flat"
 	"github.com/tholehq/thole/linux/netbpf"
 )
 
@@ -121,7 +122,32 @@ func TestAttach(t *testing.T) {
 	if err := e.Put(id, im); err != nil {
 		t.Fatal(err)
 	}
+	ring, err := e.NewRing(1 << 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ring.Close()
+	if err := ring.Attach(id); err != nil {
+		t.Fatal(err)
+	}
 	got := tryAll(t, f)
+	seen := map[flat.Hook]flat.Rule{}
+	ring.Drain(func(b []byte) {
+		v, err := netbpf.DecodeEvent(b)
+		if err != nil || v.Cgroup != id || v.Verdict != flat.Deny || v.Errno != uint16(unix.EPERM) {
+			t.Errorf("event %+v, %v", v, err)
+		}
+		seen[v.Hook] = flat.Rule(v.Rule)
+	})
+	for hook, rule := range map[flat.Hook]flat.Rule{
+		flat.HookLsmKill: flat.RuleSignal, flat.HookLsmPtrace: flat.RulePtrace, flat.HookLsmConnect: flat.RuleForeignSocket,
+		flat.HookLsmSendmsg: flat.RuleForeignSocket, flat.HookLsmListen: flat.RuleListen, flat.HookLsmReceive: flat.RuleReceive,
+		flat.HookLsmUserns: flat.RuleUserns,
+	} {
+		if seen[hook] != rule {
+			t.Errorf("event of hook %d has rule %d, want %d", hook, seen[hook], rule)
+		}
+	}
 	for name, hook := range map[string]string{
 		"kill": "task_kill", "ptrace": "ptrace_access_check", "connect": "socket_connect", "sendmsg": "socket_sendmsg",
 		"listen": "socket_listen", "receive": "file_receive", "userns": "userns_create", "unix": "unix_stream_connect",

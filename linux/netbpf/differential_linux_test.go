@@ -13,8 +13,10 @@ import (
 	"github.com/tholehq/thole/bpf/flat"
 )
 
-// TestDifferential gives a sandbox random policies and compares what the
-// kernel does, and the events it sends, with Decide.
+// TestDifferential gives sandboxes random policies and compares what the
+// kernel does, and the events it sends, with Decide. Each sandbox is in a
+// network namespace of its own: two have different own addresses and
+// resolvers, listed at the same time, the third is not listed at all.
 func TestDifferential(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -24,57 +26,111 @@ func TestDifferential(t *testing.T) {
 		policies = 10
 	}
 	j := newJail(t)
-	c := j.cell("prisoner")
-	r := c.ring(1 << 18)
-	var env Env
-	checked, denied := 0, 0
+	var tried tally
+	cells := []*trial{newTrial(j, true), newTrial(j, true), newTrial(j, false)}
+	if a, b := cells[0].netns(), cells[1].netns(); a == b {
+		t.Fatalf("two namespaces have the cookie %d", a)
+	}
 	for range policies {
-		p := g.policy()
-		env = Env{Own: g.addrs(3), Resolvers: g.addrs(2)}
-		if err := j.e.SyncOwn(env.Own); err != nil {
-			t.Fatal(err)
-		}
-		if err := j.e.SyncResolvers(env.Resolvers); err != nil {
-			t.Fatal(err)
-		}
-		c.put(p)
-		calls := make([]call, acts)
-		want := make([]Decision, acts)
-		model := make([]Act, acts)
-		for i := range calls {
-			calls[i], model[i] = g.act(p, &env)
-			want[i] = Decide(p, &env, model[i])
-		}
-		got := c.act(calls...)
-		ev := events(t, r)
-		for i, e := range got {
-			refused := e == perm || e == int(unix.EPROTONOSUPPORT)
-			if refused == want[i].Allow {
-				t.Fatalf("policy %+v\nenv %+v\nact %+v: errno %v, model says %+v", *p, env, calls[i], unix.Errno(e), want[i])
+		// One address is the own one of the first namespace and a stranger in
+		// the second.
+		shared := g.addr()
+		for i, c := range cells {
+			c.renew(&g)
+			if i == 0 && !shared.IsUnspecified() && shared.Unmap() != netip.IPv4Unspecified() {
+				c.env.Own = append(c.env.Own, shared)
 			}
-			checked++
-			if want[i].Allow && !want[i].WouldDeny {
-				continue
-			}
-			denied++
-			if len(ev) == 0 {
-				t.Fatalf("no event for act %+v", calls[i])
-			}
-			x := ev[0]
-			ev = ev[1:]
-			class := uint8(want[i].Class)
-			if x.Rule != want[i].Rule || x.Hook != model[i].Hook || x.Port != model[i].Port && model[i].Hook != flat.HookSockCreate ||
-				x.Class != class && x.Class != uint8(flat.ClassOwn) || x.Verdict == flat.WouldDeny != p.Audit {
-				t.Fatalf("policy %+v\nact %+v\nevent %+v, model says %+v", *p, calls[i], x, want[i])
-			}
+			c.give()
 		}
-		if len(ev) != 0 {
-			t.Fatalf("%d events too many, first %+v", len(ev), ev[0])
+		for _, c := range cells {
+			c.compare(t, &g, acts, shared, &tried)
 		}
 	}
-	t.Logf("%d acts, %d refused", checked, denied)
-	if denied == 0 || denied == checked {
+	t.Logf("%d acts, %d refused, %d to an address that only the other namespace owns", tried.acts, tried.denied, tried.foreign)
+	if tried.denied == 0 || tried.denied == tried.acts || tried.foreign == 0 && !testing.Short() {
 		t.Error("the random acts show nothing")
+	}
+}
+
+type tally struct{ acts, denied, foreign int }
+
+// trial is a sandbox with what it is given at the moment.
+type trial struct {
+	*cell
+	ring   *Ring
+	listed bool
+	policy *Policy
+	env    Env
+}
+
+func newTrial(j *jail, listed bool) *trial {
+	c := &trial{cell: j.cell("prisoner"), listed: listed}
+	c.ring = c.cell.ring(1 << 18)
+	if listed {
+		c.netns()
+	}
+	return c
+}
+
+// renew chooses a policy and addresses.
+func (c *trial) renew(g *generator) {
+	c.policy = g.policy()
+	c.env = Env{NotListed: true}
+	if c.listed {
+		c.env = Env{Own: g.addrs(3), Resolvers: g.addrs(2)}
+	}
+}
+
+func (c *trial) give() {
+	c.j.t.Helper()
+	c.put(c.policy)
+	if c.listed {
+		c.addresses(&c.env)
+	}
+}
+
+// compare has the prisoner do random acts, some of them towards shared.
+func (c *trial) compare(t *testing.T, g *generator, acts int, shared netip.Addr, n *tally) {
+	t.Helper()
+	p := c.policy
+	calls := make([]call, acts)
+	want := make([]Decision, acts)
+	model := make([]Act, acts)
+	for i := range calls {
+		calls[i], model[i] = g.act(p, &c.env)
+		if i < 3 {
+			calls[i], model[i] = g.actTo(shared, p)
+		}
+		want[i] = Decide(p, &c.env, model[i])
+		if i < 3 && want[i].Allow && !want[i].WouldDeny && p.Mode == Any {
+			n.foreign++
+		}
+	}
+	got := c.act(calls...)
+	ev := events(t, c.ring)
+	for i, e := range got {
+		refused := e == perm || e == int(unix.EPROTONOSUPPORT)
+		if refused == want[i].Allow {
+			t.Fatalf("policy %+v\nenv %+v\nact %+v: errno %v, model says %+v", *p, c.env, calls[i], unix.Errno(e), want[i])
+		}
+		n.acts++
+		if want[i].Allow && !want[i].WouldDeny {
+			continue
+		}
+		n.denied++
+		if len(ev) == 0 {
+			t.Fatalf("no event for act %+v", calls[i])
+		}
+		x := ev[0]
+		ev = ev[1:]
+		class := uint8(want[i].Class)
+		if x.Rule != want[i].Rule || x.Hook != model[i].Hook || x.Port != model[i].Port && model[i].Hook != flat.HookSockCreate ||
+			x.Class != class && x.Class != uint8(flat.ClassOwn) || x.Verdict == flat.WouldDeny != p.Audit || x.Cgroup != c.id {
+			t.Fatalf("policy %+v\nenv %+v\nact %+v\nevent %+v, model says %+v", *p, c.env, calls[i], x, want[i])
+		}
+	}
+	if len(ev) != 0 {
+		t.Fatalf("%d events too many, first %+v", len(ev), ev[0])
 	}
 }
 
@@ -168,6 +224,12 @@ func (g generator) act(p *Policy, env *Env) (call, Act) {
 	case len(env.Resolvers) > 0 && g.IntN(6) == 0:
 		a = env.Resolvers[0]
 	}
+	return g.actTo(a, p)
+}
+
+// actTo returns a random act towards an address, or under a proxy at times
+// towards that.
+func (g generator) actTo(a netip.Addr, p *Policy) (call, Act) {
 	c := call{Op: "connect", Family: unix.AF_INET, Type: unix.SOCK_STREAM, IP: a.String(), Port: int(g.port())}
 	if p.Mode == Allowlist && g.IntN(3) == 0 {
 		c.IP, c.Port = "127.0.0.1", int(p.ProxyPort)

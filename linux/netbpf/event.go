@@ -185,6 +185,8 @@ func Reason(rule uint32) string {
 		return "a socket was passed in from outside"
 	case flat.RuleUserns:
 		return "user namespaces are not allowed"
+	case flat.RuleNotListed:
+		return "the own addresses of this network namespace are not known"
 	}
 	return "rule " + strconv.FormatUint(uint64(rule), 10)
 }

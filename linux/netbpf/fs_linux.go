@@ -12,6 +12,8 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
+func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
+
 // bpfFS returns the first of places that is on a bpf file system, or mounts
 // one on the first that takes it. The caller holds the lock.
 func bpfFS(places []string) (string, error) {

@@ -134,13 +134,8 @@ func TestHooks(t *testing.T) {
 	}
 
 	j := newJail(t)
-	if err := j.e.SyncOwn([]netip.Addr{netip.MustParseAddr("198.41.0.4")}); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.e.SyncResolvers([]netip.Addr{netip.MustParseAddr("10.0.0.53"), netip.MustParseAddr("127.0.0.53")}); err != nil {
-		t.Fatal(err)
-	}
 	c := j.cell("prisoner")
+	c.addresses(&Env{Own: []netip.Addr{netip.MustParseAddr("198.41.0.4")}, Resolvers: []netip.Addr{netip.MustParseAddr("10.0.0.53"), netip.MustParseAddr("127.0.0.53")}})
 	r := c.ring(1 << 16)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -149,6 +144,9 @@ func TestHooks(t *testing.T) {
 			}
 			c.put(tt.p)
 			got := c.act(tt.c)[0]
+			if why := gone(tt.c, got); why != "" {
+				t.Skip(why)
+			}
 			if got >= 10000 {
 				t.Fatalf("no socket: %v", unix.Errno(got-10000))
 			}
@@ -179,6 +177,18 @@ func TestHooks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// gone says what of an act this kernel does not have, "" where it does: then
+// no hook of ours was asked.
+func gone(c call, got int) string {
+	switch {
+	case c.Proto == unix.IPPROTO_UDPLITE && got%10000 == int(unix.EPROTONOSUPPORT):
+		return "this kernel has no UDP-Lite (Linux 7.1 and later)"
+	case c.Proto == unix.IPPROTO_MPTCP && c.Op == "fastopen" && got == int(unix.EOPNOTSUPP):
+		return "this kernel has no Fast Open for MPTCP (before Linux 6.2)"
+	}
+	return ""
 }
 
 func mapped(ip string) bool {
@@ -257,11 +267,12 @@ func TestEventFields(t *testing.T) {
 		call{Op: "unixsend", Family: unix.AF_UNIX, Type: unix.SOCK_DGRAM, Path: []byte("/dev/log")},
 	)
 	got := events(t, r)
+	want := 3
 	if !j.e.Features().Unix {
-		t.Skip("this kernel has no hook for unix sockets")
+		want = 1
 	}
-	if len(got) != 3 {
-		t.Fatalf("%d events, want 3", len(got))
+	if len(got) != want {
+		t.Fatalf("%d events, want %d", len(got), want)
 	}
 	var ts unix.Timespec
 	unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts)
@@ -282,6 +293,9 @@ func TestEventFields(t *testing.T) {
 	if e.Hook != flat.HookConnect6 || e.Addr != netip.MustParseAddr("10.1.2.3") || e.Port != 443 || e.Proto != 6 || e.Type != 1 ||
 		e.Family != unix.AF_INET6 || e.Rule != uint32(flat.RuleOperator) || addr.Class(e.Class) != addr.Private || e.Capability() != "net.connect" {
 		t.Errorf("connect: %+v", e)
+	}
+	if want == 1 {
+		return // no hook for unix sockets
 	}
 	if e = &got[1]; e.Hook != flat.HookConnectUnix || e.Path() != "@a\x00b" || e.Rule != uint32(flat.RuleUnix) {
 		t.Errorf("abstract: %+v %q", e, e.Path())

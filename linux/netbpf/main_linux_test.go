@@ -53,17 +53,27 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
+// What a prisoner answers beside an errno, plus the errno that explains it.
+const (
+	noSocket = 10000 // there was nothing to act with
+	noRing   = 20000 // io_uring_setup failed
+	noOpcode = 30000 // this kernel's io_uring lacks the operation
+	sent     = 40000 // sendmmsg: plus the number of messages
+)
+
 // call is one act of a prisoner.
 type call struct {
-	Op     string // socket, connect, sendto, fastopen, bind, unix, unixsend, loop
+	Op     string // see do
 	Family int
 	Type   int
 	Proto  int
 	IP     string
 	Port   int
 	Path   []byte
-	Unspec bool // sockaddr family AF_UNSPEC
-	N      int  // loop
+	Unspec bool   // sockaddr family AF_UNSPEC
+	N      int    // loop
+	Async  bool   // io_uring: by a worker thread of the kernel
+	Then   string // sendmmsg: the second message's destination
 }
 
 func prisoner(ownNet bool) {
@@ -108,15 +118,31 @@ func (c *call) sockaddr() unix.Sockaddr {
 }
 
 func (c *call) do() int {
-	if c.Op == "loop" {
+	switch c.Op {
+	case "loop":
 		return c.loop()
+	case "cookie":
+		n, _ := NetnsCookie()
+		return int(n)
+	case "lo":
+		return loopbackUp()
+	case "uring socket":
+		return c.uring(-1)
+	case "connect smc":
+		const afSMC = 43
+		fd, err := unix.Socket(afSMC, c.Type|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return noSocket + errno(err)
+		}
+		defer unix.Close(fd)
+		return errno(unix.Connect(fd, c.sockaddr()))
 	}
 	fd, err := unix.Socket(c.Family, c.Type|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, c.Proto)
 	if c.Op == "socket" || err != nil {
 		if err == nil {
 			unix.Close(fd)
 		} else if c.Op != "socket" {
-			return 10000 + errno(err)
+			return noSocket + errno(err)
 		}
 		return errno(err)
 	}
@@ -138,6 +164,15 @@ func (c *call) do() int {
 		return rawUnix(fd, c.Path, false)
 	case "unixsend":
 		return rawUnix(fd, c.Path, true)
+	case "fastopen connect":
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, 1); err != nil {
+			return noSocket + errno(err)
+		}
+		return errno(unix.Connect(fd, c.sockaddr()))
+	case "sendmmsg":
+		return c.sendmmsg(fd)
+	case "uring connect", "uring bind", "uring sendmsg", "uring send":
+		return c.uring(fd)
 	}
 	return -1
 }
@@ -258,13 +293,26 @@ type cell struct {
 	in  *json.Encoder
 	inw io.WriteCloser
 	out *json.Decoder
+
+	cookie uint64 // of the prisoner's network namespace, once asked for
 }
 
 func (j *jail) cell(role string) *cell {
+	j.t.Helper()
+	j.count++
+	return j.cellAt(filepath.Join(j.root, j.name, fmt.Sprint("cell", j.count)), role)
+}
+
+// outside is a cell beside the parent, where nothing is attached.
+func (j *jail) outside(name, role string) *cell {
+	j.t.Helper()
+	return j.cellAt(filepath.Join(j.root, j.name+"-"+name), role)
+}
+
+func (j *jail) cellAt(dir, role string) *cell {
 	t := j.t
 	t.Helper()
-	j.count++
-	c := &cell{j: j, dir: filepath.Join(j.root, j.name, fmt.Sprint("cell", j.count))}
+	c := &cell{j: j, dir: dir}
 	if err := os.Mkdir(c.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -293,11 +341,14 @@ func (j *jail) cell(role string) *cell {
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		c.inw.Close()
-		c.cmd.Wait()
-	})
+	t.Cleanup(c.end)
 	return c
+}
+
+// end has the prisoner leave.
+func (c *cell) end() {
+	c.inw.Close()
+	c.cmd.Wait()
 }
 
 // act has the prisoner do all calls and returns their errno.
@@ -313,13 +364,36 @@ func (c *cell) act(calls ...call) []int {
 	return out
 }
 
+// netns returns the cookie of the prisoner's network namespace.
+func (c *cell) netns() uint64 {
+	c.j.t.Helper()
+	if c.cookie == 0 {
+		if c.cookie = uint64(c.act(call{Op: "cookie"})[0]); c.cookie == 0 {
+			c.j.t.Skip("the kernel does not number network namespaces (Linux 5.14)")
+		}
+	}
+	return c.cookie
+}
+
+// addresses lists the prisoner's network namespace with these addresses. A
+// policy that names it must come before for it to stay listed.
+func (c *cell) addresses(env *Env) {
+	c.j.t.Helper()
+	if err := c.j.e.SyncOwn(c.netns(), env.Own); err != nil {
+		c.j.t.Fatal(err)
+	}
+	if err := c.j.e.SyncResolvers(c.netns(), env.Resolvers); err != nil {
+		c.j.t.Fatal(err)
+	}
+}
+
 func (c *cell) put(p *Policy) *Image {
 	c.j.t.Helper()
 	im, err := Compile(p)
 	if err != nil {
 		c.j.t.Fatal(err)
 	}
-	if err := c.j.e.Put(c.id, im); err != nil {
+	if err := c.j.e.Put(c.id, im.InNetns(c.cookie)); err != nil {
 		c.j.t.Fatal(err)
 	}
 	return im

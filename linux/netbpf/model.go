@@ -21,6 +21,9 @@ const (
 type Env struct {
 	Own       []netip.Addr // the host's own addresses
 	Resolvers []netip.Addr // its configured resolvers
+	// NotListed says that Own was never given for the socket's network
+	// namespace: any address may be the host's own.
+	NotListed bool
 }
 
 // Act is one call that the programs judge.
@@ -121,7 +124,7 @@ var (
 
 // look returns what is known of an address, and the IPv4 address inside it.
 func look(env *Env, a netip.Addr) (t target, inner netip.Addr) {
-	t = target{addr: a, own: slices.ContainsFunc(env.Own, func(o netip.Addr) bool { return o.Unmap() == a })}
+	t = target{addr: a, own: env.NotListed || slices.ContainsFunc(env.Own, func(o netip.Addr) bool { return o.Unmap() == a })}
 	best := -1
 	for _, e := range addr.Table() {
 		if e.Prefix.Addr().Is4In6() || e.Prefix.Addr().Is4() != a.Is4() || !e.Prefix.Contains(a) || e.Prefix.Bits() <= best {
@@ -161,7 +164,7 @@ func judgeAddress(p *Policy, env *Env, a Act) Decision {
 			t.class = inside.class
 		}
 	}
-	d := Decision{Class: t.class, Own: t.own || inside.own}
+	d := Decision{Class: t.class, Own: !env.NotListed && (t.own || inside.own)}
 
 	if i := ruleFor(p.Rules, to, a); i >= 0 || in.IsValid() {
 		r := &Rule{}
@@ -193,6 +196,8 @@ func judgeAddress(p *Policy, env *Env, a Act) Decision {
 			d.Rule = uint32(flat.RuleSocketType)
 		case resolver:
 			d.Allow = true
+		case env.NotListed:
+			d.Rule = uint32(flat.RuleNotListed)
 		case d.Own:
 			d.Rule = uint32(flat.RuleOwnAddress)
 		case t.class == addr.Public:

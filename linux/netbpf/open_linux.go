@@ -44,11 +44,14 @@ type Enforcer struct {
 	pins       string
 	features   uint32
 
-	mu  sync.Mutex
+	addresses sync.Mutex // held with the byte lock of withAddresses
+	setting   sync.Mutex // held with the parent's lock: see locked
+
+	mu  sync.Mutex     // guards what follows
 	fds map[string]int // maps that were opened so far
 
 	ruled map[uint64][]flat.RuleKey // rules that this process has put
-	lease int                       // descriptor that holds ring slots, or -1
+	lease int                       // descriptor that holds byte locks, or -1
 	taken map[uint32]bool           // slots of this process
 }
 
@@ -96,19 +99,38 @@ func (e *Enforcer) open(o *Options) error {
 			return nil
 		}
 	}
-	if err := unix.Flock(e.parentFD, unix.LOCK_EX); err != nil {
-		return &Error{Step: "lock", Object: e.parentPath, Err: err}
+	return e.locked(func() error {
+		fs, err := bpfFS(places)
+		if err != nil {
+			return err
+		}
+		e.pins = fs + "/" + o.Parent + "/abi" + itoa(int(flat.Abi))
+		// What was pinned before the lock was free may have been replaced.
+		e.forget("meta")
+		if e.adopt() {
+			return nil
+		}
+		return e.setup(fs + "/" + o.Parent)
+	})
+}
+
+// locked calls f while nobody else changes the pins or makes a sandbox: who
+// makes one holds the same lock, shared, until the sandbox has an owner.
+func (e *Enforcer) locked(f func() error) error {
+	// The kernel's lock belongs to the descriptor, which goroutines share.
+	e.setting.Lock()
+	defer e.setting.Unlock()
+	for {
+		err := unix.Flock(e.parentFD, unix.LOCK_EX)
+		if err == nil {
+			break
+		}
+		if err != unix.EINTR {
+			return &Error{Step: "lock", Object: e.parentPath, Err: err}
+		}
 	}
 	defer unix.Flock(e.parentFD, unix.LOCK_UN)
-	fs, err := bpfFS(places)
-	if err != nil {
-		return err
-	}
-	e.pins = fs + "/" + o.Parent + "/abi" + itoa(int(flat.Abi))
-	if e.adopt() {
-		return nil
-	}
-	return e.setup(fs+"/"+o.Parent, fs)
+	return f()
 }
 
 func (e *Enforcer) openParent() error {
@@ -139,26 +161,34 @@ func (e *Enforcer) samePath() bool {
 	return unix.Stat(e.parentPath, &st) == nil && st.Ino == e.parentID
 }
 
-// adopt reports whether what is pinned is complete, of this build and really
-// attached. It changes nothing.
+// adopt takes what is pinned for this enforcer's, where it is intact.
 func (e *Enforcer) adopt() bool {
+	features, ok := e.intact()
+	if ok {
+		e.features = features
+	}
+	return ok
+}
+
+// intact reports whether what is pinned is complete, of this build and really
+// attached, and what of the programs it has. It changes nothing.
+func (e *Enforcer) intact() (features uint32, ok bool) {
 	fd, err := e.fd("meta")
 	if err != nil {
-		return false
+		return 0, false
 	}
 	var m flat.Meta
 	var zero uint32
 	if err := mapLookup(fd, &zero, &m); err != nil || m.Complete == 0 ||
 		string(m.Digest[:]) != flat.Digest || m.Table != tableHash() || m.Parent != e.parentID {
-		return false
+		return 0, false
 	}
 	for hook, prog := range m.Progs {
 		if prog != 0 && !e.attached(attachType(hook), prog) {
-			return false
+			return 0, false
 		}
 	}
-	e.features = m.Features
-	return true
+	return m.Features, true
 }
 
 func (e *Enforcer) attached(attach uint32, prog uint32) bool {
@@ -176,8 +206,27 @@ func (e *Enforcer) fd(name string) (int, error) {
 	if err != nil {
 		return -1, &Error{Step: "open pinned map", Object: e.pins + "/" + name, Err: err, Hint: hint(err)}
 	}
+	// The kernel reads and writes by the map's sizes, not by our types'.
+	key, value := layout(name)
+	var info mapInfo
+	if err := objInfo(fd, &info); err != nil || info.Key != key || info.Value != value {
+		unix.Close(fd)
+		if err == nil {
+			err = errLayout
+		}
+		return -1, &Error{Step: "use pinned map", Object: e.pins + "/" + name, Err: err, Hint: "another version made it anew: start again"}
+	}
 	e.fds[name] = fd
 	return fd, nil
+}
+
+func (e *Enforcer) forget(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if fd, ok := e.fds[name]; ok {
+		unix.Close(fd)
+		delete(e.fds, name)
+	}
 }
 
 // Features returns what this kernel enforces.

@@ -5,7 +5,7 @@ package netbpf
 
 import (
 	"encoding/binary"
-	"net/netip"
+	"errors"
 
 	"golang.org/x/sys/unix"
 
@@ -216,7 +216,8 @@ func (e *Enforcer) Stats(cgroup uint64) (Stats, error) {
 }
 
 // Sweep forgets every sandbox that live denies, and returns how many cgroups
-// had something left.
+// had something left. The addresses of namespaces that no sandbox is in any
+// more go as well, and so do the programs of other builds that no cgroup runs.
 func (e *Enforcer) Sweep(live func(cgroup uint64) bool) (removed int, err error) {
 	dead := map[uint64]bool{}
 	for _, name := range []string{"policies", "slots", "stats"} {
@@ -244,10 +245,11 @@ func (e *Enforcer) Sweep(live func(cgroup uint64) bool) (removed int, err error)
 		removed++
 	}
 	// Rules whose policy was never written, or was already removed.
-	return removed, e.dropMatching(func(k *flat.RuleKey) bool {
+	err = e.dropMatching(func(k *flat.RuleKey) bool {
 		_, seen := dead[k.Cgroup]
 		return dead[k.Cgroup] || !seen && !live(k.Cgroup)
 	})
+	return removed, errors.Join(err, e.withAddresses(func() error { return e.dropNamespaces(0) }), e.cleanForeign())
 }
 
 // mapKeys lists a map's keys. A key that is deleted while the list is made
@@ -268,48 +270,6 @@ func mapKeys[K any](fd int) ([]K, error) {
 		return keys, nil
 	}
 	return nil, err
-}
-
-// SyncOwn makes the host's own addresses exactly these.
-func (e *Enforcer) SyncOwn(addrs []netip.Addr) error { return e.syncSet("own", addrs) }
-
-// SyncResolvers makes the resolvers that mode Any may ask exactly these.
-func (e *Enforcer) SyncResolvers(addrs []netip.Addr) error { return e.syncSet("resolvers", addrs) }
-
-func (e *Enforcer) syncSet(name string, addrs []netip.Addr) error {
-	fd, err := e.fd(name)
-	if err != nil {
-		return err
-	}
-	keys, err := mapKeys[[16]byte](fd)
-	if err != nil {
-		return &Error{Step: "list map", Object: name, Err: err}
-	}
-	old := make(map[[16]byte]bool, len(keys))
-	for _, k := range keys {
-		old[k] = true
-	}
-	one := uint32(1)
-	for _, a := range addrs {
-		if !a.IsValid() {
-			continue
-		}
-		k := a.As16()
-		if _, ok := old[k]; !ok {
-			if err := mapUpdate(fd, &k, &one, unix.BPF_ANY); err != nil {
-				return &Error{Step: "write map", Object: name, Err: err, Hint: hint(err)}
-			}
-		}
-		old[k] = false
-	}
-	for k, stale := range old {
-		if stale {
-			if err := mapDelete(fd, &k); err != nil && err != unix.ENOENT {
-				return &Error{Step: "delete from map", Object: name, Err: err}
-			}
-		}
-	}
-	return nil
 }
 
 // specials calls f with each row of the table of special addresses, as the

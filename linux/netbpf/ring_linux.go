@@ -119,15 +119,12 @@ func (e *Enforcer) lock(slot uint32) bool {
 	if e.taken[slot] {
 		return false
 	}
-	if e.lease < 0 {
-		fd, err := unix.Openat(e.parentFD, "cgroup.procs", unix.O_RDWR|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return false
-		}
-		e.lease = fd
+	fd, err := e.leaseLocked()
+	if err != nil {
+		return false
 	}
 	l := unix.Flock_t{Type: unix.F_WRLCK, Start: int64(slot), Len: 1}
-	if unix.FcntlFlock(uintptr(e.lease), unix.F_OFD_SETLK, &l) != nil {
+	if unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &l) != nil {
 		return false
 	}
 	if e.taken == nil {
@@ -135,6 +132,24 @@ func (e *Enforcer) lock(slot uint32) bool {
 	}
 	e.taken[slot] = true
 	return true
+}
+
+// leaseFD returns the descriptor that holds the byte locks of this process.
+func (e *Enforcer) leaseFD() (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.leaseLocked()
+}
+
+func (e *Enforcer) leaseLocked() (int, error) {
+	if e.lease < 0 {
+		fd, err := unix.Openat(e.parentFD, "cgroup.procs", unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return -1, err
+		}
+		e.lease = fd
+	}
+	return e.lease, nil
 }
 
 func (e *Enforcer) unlock(slot uint32) {

@@ -42,7 +42,7 @@ func isUnix(hook int) bool {
 
 // setup makes or mends everything; the caller holds the lock. dir is the
 // directory of all ABIs of this parent.
-func (e *Enforcer) setup(dir, fs string) error {
+func (e *Enforcer) setup(dir string) error {
 	for _, d := range []string{dir, e.pins} {
 		if err := unix.Mkdir(d, 0o700); err != nil && err != unix.EEXIST {
 			return &Error{Step: "make directory", Object: d, Err: err, Hint: hint(err)}
@@ -51,6 +51,9 @@ func (e *Enforcer) setup(dir, fs string) error {
 	im, err := flat.Net()
 	if err != nil {
 		return &Error{Step: "decode programs", Err: err}
+	}
+	if err := e.renew(im); err != nil {
+		return err
 	}
 	l := loader{e: e, image: im, knobs: flat.Knobs{Parent: e.parentID, Level: e.level(), SetRetval: 1}, private: map[string]int{}}
 	defer l.close()
@@ -127,22 +130,12 @@ func (e *Enforcer) level() int32 {
 	return int32(cgroupLevel(readFile("/proc/self/mountinfo"), string(buf[:n])))
 }
 
-// pinMap opens or creates a shared map.
+// pinMap opens or creates a shared map. What is pinned has this build's
+// layout: see renew.
 func (e *Enforcer) pinMap(m *flat.Map) error {
 	path := e.pins + "/" + m.Name
 	fd, err := objGet(path)
-	if err == nil {
-		var info mapInfo
-		if err := objInfo(fd, &info); err != nil {
-			unix.Close(fd)
-			return &Error{Step: "inspect pinned map", Object: path, Err: err}
-		}
-		if info.Type != m.Type || info.Key != m.KeySize || info.Value != m.ValueSize || info.Flags&^unix.BPF_F_RDONLY != m.Flags {
-			unix.Close(fd)
-			return &Error{Step: "use pinned map", Object: path, Err: unix.EINVAL,
-				Hint: "its layout is not this version's: end the sandboxes and remove the directory"}
-		}
-	} else {
+	if err != nil {
 		if err != unix.ENOENT {
 			return &Error{Step: "open pinned map", Object: path, Err: err, Hint: hint(err)}
 		}

@@ -21,7 +21,7 @@ func (e *Enforcer) Verify(cgroup uint64) error {
 	if err := e.verifyPolicy(cgroup); err != nil {
 		return err
 	}
-	if !e.adopt() {
+	if _, ok := e.intact(); !ok {
 		return &Error{Step: "verify", Object: e.parentPath, Err: ErrNotAttached}
 	}
 	return nil

@@ -145,6 +145,9 @@ func remedyFor(g event.Group) string {
 		}
 		return fix
 	case event.UnixConnect:
+		if strings.HasSuffix(g.Target, "/run/nscd/socket") {
+			return "nothing needed: the C library only asks for a cache, and goes on without"
+		}
 		if strings.HasPrefix(g.Target, "/") {
 			return "--broker " + g.Target + " (one socket; abstract and relative names never)"
 		}
