@@ -28,16 +28,16 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 4096);
-	__type(key, struct thole_addr);
+	__uint(max_entries, 65536);
+	__type(key, struct thole_ns_addr);
 	__type(value, __u32);
 } own SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 64);
-	__type(key, struct thole_addr);
+	__uint(max_entries, 65536);
+	__type(key, struct thole_ns_addr);
 	__type(value, __u32);
 } resolvers SEC(".maps");
 
@@ -112,12 +112,24 @@ static __always_inline bool local(__u8 class)
 	return class == THOLE_CLASS_LOOPBACK || class == THOLE_CLASS_LINK_LOCAL;
 }
 
-/* Judges an act towards one address; sets a->rule and a->class on denial.
- * unspec: it was written `::`, and addr is ::1. */
-static __always_inline bool allowed(struct act *a, const struct thole_policy *p, const struct thole_addr *addr, bool unspec)
+static __always_inline bool holds(void *map, __u64 netns, const struct thole_addr *addr)
 {
+	struct thole_ns_addr k = {.netns = netns};
+
+	__builtin_memcpy(k.addr, addr->addr, 16);
+	return bpf_map_lookup_elem(map, &k) != 0;
+}
+
+/* Judges an act towards one address by a socket of network namespace netns;
+ * sets a->rule and a->class on denial. unspec: it was written `::`, and addr
+ * is ::1. */
+static __always_inline bool allowed(struct act *a, const struct thole_policy *p, __u64 netns, const struct thole_addr *addr,
+				    bool unspec)
+{
+	bool carries = 0, listed = 0, is_own = 0, in_local = 0, in_own = 0;
+	bool asks_own = p->mode == THOLE_MODE_ANY || p->flags & THOLE_HAS_RULES;
 	struct thole_addr_key k = {.prefixlen = 128};
-	bool carries = 0, is_own = 0, in_local = 0, in_own = 0;
+	const struct thole_addr mark = {};
 	const struct thole_special *s;
 	const struct thole_seg *g;
 	struct thole_addr in = {};
@@ -143,7 +155,10 @@ static __always_inline bool allowed(struct act *a, const struct thole_policy *p,
 		map4(&in, 0);
 		carries = 1;
 	}
-	is_own = bpf_map_lookup_elem(&own, addr) != 0;
+	if (asks_own) {
+		listed = holds(&own, netns, &mark);
+		is_own = !listed || holds(&own, netns, addr);
+	}
 	if (carries) {
 		__u8 inner = THOLE_CLASS_PUBLIC;
 
@@ -152,7 +167,7 @@ static __always_inline bool allowed(struct act *a, const struct thole_policy *p,
 		if (s)
 			inner = s->class;
 		in_local = local(inner);
-		in_own = bpf_map_lookup_elem(&own, &in) != 0;
+		in_own = asks_own && (!listed || holds(&own, netns, &in));
 		if (class == THOLE_CLASS_PUBLIC)
 			class = inner;
 	}
@@ -203,8 +218,12 @@ static __always_inline bool allowed(struct act *a, const struct thole_policy *p,
 			a->rule = THOLE_RULE_SOCKET_TYPE;
 			return 0;
 		}
-		if (a->port == 53 && bpf_map_lookup_elem(&resolvers, addr))
+		if (a->port == 53 && holds(&resolvers, netns, addr))
 			return 1;
+		if (!listed) {
+			a->rule = THOLE_RULE_NOT_LISTED;
+			return 0;
+		}
 		if (is_own || in_own) {
 			a->rule = THOLE_RULE_OWN_ADDRESS;
 			a->class = THOLE_CLASS_OWN;
@@ -225,7 +244,7 @@ static __always_inline bool allowed(struct act *a, const struct thole_policy *p,
 }
 
 /* connect and sendmsg. */
-static __always_inline int outgoing(struct act *a, bool unspec)
+static __always_inline int outgoing(struct bpf_sock_addr *ctx, struct act *a, bool unspec)
 {
 	struct thole_policy *p = 0;
 	struct thole_addr addr;
@@ -240,7 +259,7 @@ static __always_inline int outgoing(struct act *a, bool unspec)
 		break;
 	}
 	__builtin_memcpy(addr.addr, a->addr, 16);
-	return allowed(a, p, &addr, unspec) ? 1 : refuse(a, p, 0);
+	return allowed(a, p, bpf_get_netns_cookie(ctx), &addr, unspec) ? 1 : refuse(a, p, 0);
 }
 
 static __always_inline int outgoing4(struct bpf_sock_addr *ctx, __u8 hook)
@@ -251,7 +270,7 @@ static __always_inline int outgoing4(struct bpf_sock_addr *ctx, __u8 hook)
 	a.proto = ctx->protocol;
 	a.port = __builtin_bswap16(ctx->user_port);
 	map4((struct thole_addr *)a.addr, ctx->user_ip4);
-	return outgoing(&a, 0);
+	return outgoing(ctx, &a, 0);
 }
 
 static __always_inline int outgoing6(struct bpf_sock_addr *ctx, __u8 hook)
@@ -271,7 +290,7 @@ static __always_inline int outgoing6(struct bpf_sock_addr *ctx, __u8 hook)
 		a.addr[15] = 1;
 	else if (!a.addr64[0] && a.addr32[2] == 0xffff0000 && !a.addr32[3])
 		a.addr32[3] = 0x0100007f;
-	return outgoing(&a, unspec);
+	return outgoing(ctx, &a, unspec);
 }
 
 SEC("cgroup/connect4")

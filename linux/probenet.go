@@ -111,7 +111,7 @@ func (t table) processes() []check {
 	}
 	by := "landlock scope"
 	if t.h.Root {
-		by = "ephemeral uid, " + by
+		by = "ephemeral uid" + t.scope()
 	}
 	signals := check{capability: platform.Signals, by: by, remedy: "run as root, or on Linux 6.12 or later", tries: []try{
 		{run: runNone, act: act{ID: opKill, Op: opKill, N: t.p.pid}, want: refused, what: "a signal to the caller"},

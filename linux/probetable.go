@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/tholehq/thole/common/platform"
+	"github.com/tholehq/thole/linux/landlock"
 )
 
 // The children of a probe, by what their policy grants. The last one is the
@@ -197,10 +198,18 @@ func (t table) identity() []try {
 		try{run: runNone, act: t.path(opStat, "/proc/"+strconv.Itoa(t.p.pid)+"/status"), want: hidden, what: "seeing the caller's process"})
 }
 
+// scope names Landlock's scopes, as one more layer, where the kernel has them.
+func (t table) scope() string {
+	if landlock.Of(t.h.Landlock).Scope == 0 {
+		return ""
+	}
+	return ", landlock scope"
+}
+
 func (t table) ipc() []check {
 	by := "seccomp (no unix sockets)"
 	if t.h.BPF && t.h.UnixHooks {
-		by = "cgroup-bpf, landlock scope"
+		by = "cgroup-bpf" + t.scope()
 	}
 	return []check{{capability: platform.IPC, by: by, remedy: "run as root on Linux 6.7 or later", tries: []try{
 		{run: runNone, act: t.on(opUnix, "outside/sock"), want: refused, what: "connecting to unix sockets by path"},

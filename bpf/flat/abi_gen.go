@@ -8,16 +8,7 @@ package flat
 import "structs"
 
 // Digest is the SHA-256 of net.img.
-const Digest = "\xb9H\xbd\xe29_\x04\xa0m\x9a٣\x9ds\x1d<z\xd5\xe8~\xa6?I\xf6\xe3\t)\x97>x\xe4\xbf"
-
-// Addr is struct thole_addr of abi.h.
-type Addr struct {
-	_    structs.HostLayout
-	Addr [16]uint8
-}
-
-// AddrSize is the size of thole_addr in bytes.
-const AddrSize = 16
+const Digest = "\x8f\x9a\x02\x94]\x04U\xaa\f\xc9_ \x8f\xe99\xe4\xce \xca\f\x7f\xacY\x8f\x16\b\x1aP\x15z\x18\xb8"
 
 // AddrKey is struct thole_addr_key of abi.h.
 type AddrKey struct {
@@ -163,11 +154,22 @@ type Node struct {
 // NodeSize is the size of thole_node in bytes.
 const NodeSize = 528
 
+// NsAddr is struct thole_ns_addr of abi.h.
+type NsAddr struct {
+	_     structs.HostLayout
+	Netns uint64
+	Addr  [16]uint8
+}
+
+// NsAddrSize is the size of thole_ns_addr in bytes.
+const NsAddrSize = 24
+
 // Policy is struct thole_policy of abi.h.
 type Policy struct {
 	_          structs.HostLayout
 	Abi        uint32
 	Generation uint32
+	Netns      uint64
 	Mode       uint8
 	Flags      uint8
 	ProxyPort  uint16
@@ -177,7 +179,7 @@ type Policy struct {
 }
 
 // PolicySize is the size of thole_policy in bytes.
-const PolicySize = 128
+const PolicySize = 136
 
 // PolicyFlag is enum thole_policy_flag of abi.h.
 type PolicyFlag uint32
@@ -211,6 +213,7 @@ const (
 	RulePtrace        Rule = 17
 	RuleReceive       Rule = 18
 	RuleUserns        Rule = 19
+	RuleNotListed     Rule = 20
 	RuleOperator      Rule = 1000
 )
 

@@ -52,6 +52,16 @@
  *     and to port 53 of the configured resolvers; rules answers by
  *     THOLE_DEFAULT_ALLOW.
  *
+ * THE HOST'S OWN ADDRESSES AND ITS RESOLVERS
+ *
+ * are those of the socket's network namespace, by its cookie. A namespace is
+ * listed when the map of own addresses holds its mark, {cookie, ::}: written
+ * after its addresses and deleted before them. In one that is not listed every
+ * address may be the host's own: mode any refuses it
+ * (THOLE_RULE_NOT_LISTED) unless it is a resolver, and an allow rule opens
+ * only the one address that it names. So a list that is not there yet, or was
+ * taken away too early, never opens anything.
+ *
  * OTHER ACTS
  *
  *  socket   TCP and UDP only. A socket of the modes none and allowlist may
@@ -151,6 +161,7 @@ enum thole_rule {
 	THOLE_RULE_PTRACE = 17,
 	THOLE_RULE_RECEIVE = 18,     /* a socket passed in from outside */
 	THOLE_RULE_USERNS = 19,
+	THOLE_RULE_NOT_LISTED = 20,  /* the own addresses are not known */
 	THOLE_RULE_OPERATOR = 1000,
 };
 
@@ -158,6 +169,8 @@ enum thole_rule {
 struct thole_policy {
 	__u32 abi;
 	__u32 generation; /* of its rules; part of their key */
+	__u64 netns;	  /* keeps this namespace's addresses listed; 0: none.
+			   * For user space: acts are judged by the socket's. */
 	__u8 mode;	  /* enum thole_mode */
 	__u8 flags;	  /* enum thole_policy_flag */
 	__u16 proxy_port; /* host order */
@@ -208,6 +221,12 @@ struct thole_addr_key {
 struct thole_addr {
 	__u8 addr[16];
 } __attribute__((aligned(8)));
+
+/* Key of the own addresses and of the resolvers. */
+struct thole_ns_addr {
+	__u64 netns; /* cookie (SO_NETNS_COOKIE); never given twice in one boot */
+	__u8 addr[16]; /* in the own addresses, :: is the namespace's mark */
+};
 
 struct thole_special {
 	__u8 class;  /* as common/addr numbers them */

@@ -63,20 +63,6 @@ func (im *Image) InNetns(cookie uint64) *Image {
 // would decide. Put a policy that names the namespace first: see
 // [Image.InNetns].
 func (e *Enforcer) SyncOwn(netns uint64, addrs []netip.Addr) error {
-	return e.setOwn(netns, addrs, true)
-}
-
-// AddOwn adds to the own addresses of the calling thread's network namespace,
-// and lists it. Those that are there stay.
-func (e *Enforcer) AddOwn(addrs []netip.Addr) error {
-	netns, err := NetnsCookie()
-	if err != nil {
-		return err
-	}
-	return e.setOwn(netns, addrs, false)
-}
-
-func (e *Enforcer) setOwn(netns uint64, addrs []netip.Addr, replace bool) error {
 	return e.withAddresses(func() error {
 		own, err := e.fd("own")
 		if err != nil {
@@ -89,7 +75,7 @@ func (e *Enforcer) setOwn(netns uint64, addrs []netip.Addr, replace bool) error 
 				return err
 			}
 		}
-		err = e.syncSet("own", netns, addrs, replace)
+		err = e.syncSet("own", netns, addrs)
 		if err == nil && !listed {
 			one = 1
 			if err = mapUpdate(own, &mark, &one, unix.BPF_ANY); err != nil {
@@ -107,7 +93,7 @@ func (e *Enforcer) setOwn(netns uint64, addrs []netip.Addr, replace bool) error 
 // SyncResolvers makes the resolvers that mode Any may ask in a network
 // namespace exactly these.
 func (e *Enforcer) SyncResolvers(netns uint64, addrs []netip.Addr) error {
-	return e.withAddresses(func() error { return e.syncSet("resolvers", netns, addrs, true) })
+	return e.withAddresses(func() error { return e.syncSet("resolvers", netns, addrs) })
 }
 
 // withAddresses calls f while no other process changes the maps of addresses:
@@ -138,8 +124,8 @@ func (e *Enforcer) withAddresses(f func() error) error {
 	return f()
 }
 
-// syncSet writes addresses of a namespace and, to replace, deletes its others.
-func (e *Enforcer) syncSet(name string, netns uint64, addrs []netip.Addr, replace bool) error {
+// syncSet makes the addresses of a namespace exactly these.
+func (e *Enforcer) syncSet(name string, netns uint64, addrs []netip.Addr) error {
 	if netns == 0 {
 		return &Error{Step: "write map", Object: name, Err: unix.EINVAL, Hint: "no network namespace has the cookie 0"}
 	}
@@ -179,7 +165,7 @@ func (e *Enforcer) syncSet(name string, netns uint64, addrs []netip.Addr, replac
 		stale[k.Addr] = false
 	}
 	for a, gone := range stale {
-		if gone && replace {
+		if gone {
 			k := flat.NsAddr{Netns: netns, Addr: a}
 			if err := mapDelete(fd, &k); err != nil && err != unix.ENOENT {
 				return &Error{Step: "delete from map", Object: name, Err: err}

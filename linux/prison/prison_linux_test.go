@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,8 +19,6 @@ import (
 
 	"github.com/tholehq/thole/common/event"
 	"github.com/tholehq/thole/common/sandtest"
-	"github.com/tholehq/thole/linux/cgroup"
-	"github.com/tholehq/thole/linux/netbpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -60,9 +57,6 @@ func freePort(t *testing.T) int {
 
 func imprison(t *testing.T, rows []row, o *order) {
 	o.World = sandtest.Dir(t)
-	if o.Kind == "root" && o.Mode == "any" {
-		t.Cleanup(func() { restoreOwn(t) })
-	}
 	w := makeWorld(t, o)
 	var mine []row
 	for _, r := range rows {
@@ -91,27 +85,6 @@ func imprison(t *testing.T, rows []row, o *order) {
 		t.Errorf("what lies outside of the writable roots has changed:\n%s", difference(before, after))
 	}
 	w.checkOwners(t)
-}
-
-// restoreOwn gives the kernel's table of the host's own addresses back what it
-// holds outside of the test's network namespace: the table is one for all.
-func restoreOwn(t *testing.T) {
-	mount, err := cgroup.Mount()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := netbpf.Open(netbpf.Options{CgroupRoot: mount, Parent: leaves})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	own, err := netbpf.OwnAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.SyncOwn(slices.DeleteFunc(own, netip.Addr.IsLoopback)); err != nil {
-		t.Error(err)
-	}
 }
 
 // checkAnswer looks at what came of the acts outside.
