@@ -16,6 +16,7 @@ import (
 
 	"github.com/tholehq/thole/common/platform"
 	"github.com/tholehq/thole/linux/cgroup"
+	"github.com/tholehq/thole/linux/kernfile"
 	"github.com/tholehq/thole/linux/launch"
 	"github.com/tholehq/thole/linux/rlimit"
 	"github.com/tholehq/thole/linux/verify"
@@ -38,6 +39,9 @@ type launcher struct {
 	// outside are the starter's mount and IPC namespaces, read before a
 	// launch: a launcher's own first thread may be the one that leaves them.
 	outside [2]string
+	// filters are the starter's own seccomp filters: a job inherits them, and
+	// must have its own as well.
+	filters int
 }
 
 // open names a descriptor that belongs to the start.
@@ -270,6 +274,11 @@ func (l *launcher) limits() error {
 func (l *launcher) prepare(self bool) error {
 	p := l.plan
 	var err error
+	status, err := kernfile.Read("/proc/thread-self/status")
+	if err != nil {
+		return &platform.Error{Kind: platform.ErrVerify, Err: err}
+	}
+	l.filters = verify.Filters(status)
 	if l.outside, err = ownNamespaces(); err != nil {
 		return &platform.Error{Kind: platform.ErrVerify, Err: err}
 	}
@@ -443,6 +452,7 @@ func (l *launcher) verify(pid, tid int) error {
 		uid, path = l.leaf.UID, strings.TrimPrefix(l.leaf.Path, l.m.cgroupMount)
 	}
 	e := l.plan.expect(uid, path, l.outside[0], l.outside[1])
+	e.Filters += l.filters
 	for i, std := range l.std {
 		if !std {
 			continue

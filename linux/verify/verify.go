@@ -129,6 +129,16 @@ func Check(e Expect, s Seen) error {
 	return nil
 }
 
+// Filters returns the number of seccomp filters in the text of
+// /proc/PID/status; 0 where the kernel does not say.
+func Filters(status string) int {
+	n, err := strconv.Atoi(parseStatus(status)["Seccomp_filters"])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // parseStatus splits /proc/PID/status into its fields (proc_pid_status(5)).
 func parseStatus(text string) map[string]string {
 	m := map[string]string{}

@@ -163,8 +163,7 @@ func sendtoUnspec(fd int, t target) error {
 func sendmmsg(fd int, t target) error {
 	type mmsghdr struct {
 		hdr unix.Msghdr
-		n   uint32
-		_   uint32
+		_   [2]uint32 // msg_len, which the kernel writes, and padding
 	}
 	b := [1]byte{'x'}
 	iov := unix.Iovec{Base: &b[0]}
