@@ -6,6 +6,7 @@ package linux
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -91,6 +92,13 @@ func (c *compiler) nesting() error {
 					Remedy: "put the outbox beside it"}
 			}
 		}
+		for _, dir := range []string{c.r.Tmp, c.r.Shm} {
+			if c.hasView() && dir != "" && below(in.Path, dir) {
+				return &platform.Error{Kind: platform.ErrConfine, Capability: platform.FoldersWrite, Pos: in.Pos.String(),
+					Err:    fmt.Errorf("%s (wo) lies inside %s, which is the program's own to read and write: grants add up", in.Path, dir),
+					Remedy: "put the outbox elsewhere"}
+			}
+		}
 		for _, b := range baseSystem {
 			if below(in.Path, b.path) {
 				return &platform.Error{Kind: platform.ErrConfine, Capability: platform.FoldersWrite, Pos: in.Pos.String(),
@@ -99,12 +107,19 @@ func (c *compiler) nesting() error {
 			}
 		}
 	}
-	if c.hasView() {
-		return nil
-	}
 	for _, in := range c.r.Roots {
 		for _, out := range c.r.Roots {
-			if in.Path != out.Path && below(in.Path, out.Path) && out.Grant == RW && in.Grant != RW {
+			if in.Path == out.Path || !below(in.Path, out.Path) || out.Grant != RW || in.Grant == RW {
+				continue
+			}
+			if c.hasView() && path.Dir(in.Path) != out.Path {
+				// A mount point cannot be renamed, a directory above it can, and
+				// takes it along: something else would stand at its path.
+				return &platform.Error{Kind: platform.ErrConfine, Capability: platform.FS, Pos: in.Pos.String(),
+					Err:    fmt.Errorf("%s (%s) lies more than one level inside %s (rw, %s), where a directory between them can be renamed", in.Path, in.Grant, out.Path, out.Pos),
+					Remedy: "grant " + strings.TrimSuffix(out.Path, "/") + "/" + first(in.Path, out.Path) + " instead, or take it out"}
+			}
+			if !c.hasView() {
 				return &platform.Error{Kind: platform.ErrConfine, Capability: platform.FS, Pos: in.Pos.String(),
 					Err:    fmt.Errorf("%s (%s) lies inside %s (rw, %s): grants add up, so it would be writable", in.Path, in.Grant, out.Path, out.Pos),
 					Remedy: "take it out, or run as root, where a private view holds it read-only"}
@@ -112,6 +127,12 @@ func (c *compiler) nesting() error {
 		}
 	}
 	return nil
+}
+
+// first is the first segment of p below dir.
+func first(p, dir string) string {
+	seg, _, _ := strings.Cut(strings.TrimPrefix(p, strings.TrimSuffix(dir, "/")+"/"), "/")
+	return seg
 }
 
 // below reports whether p is dir or lies below it.
@@ -285,7 +306,7 @@ func (c *compiler) landlock() {
 func (c *compiler) seccomp() {
 	broker := c.r.Broker.Path != ""
 	unixDecided := c.h.BPF && c.h.UnixHooks
-	o := seccomp.Options{Arch: c.h.Arch, Unix: unixDecided || broker, NoSysV: c.p.View == nil, NoSetID: c.h.Root, NoExecMemfd: !c.r.Policy.ExecRW, Log: true}
+	o := seccomp.Options{Arch: c.h.Arch, Unix: unixDecided || broker, NoSysV: c.p.View == nil, NoSetID: true, NoExecMemfd: !c.r.Policy.ExecRW, Log: true}
 	for _, root := range c.r.Roots {
 		o.NoLink = o.NoLink || root.Grant == WO
 	}

@@ -57,8 +57,11 @@ func userNamespace(uidMap, gidMap string) (int, error) {
 	}
 	defer unix.Close(gate[0])
 	defer unix.Close(gate[1])
-	list := launch.List{{Call: launch.Read, Args: gateArgs(), Want: launch.Any(), Step: "idmap"}}
-	img, err := list.Assemble(map[string]int{hGate: gate[0]}, -1)
+	// It keeps nothing of its starter's: if that is killed, it must neither hold
+	// a lock nor the other end of its own pipe, and end.
+	handles := map[string]int{hGate: gate[0]}
+	list := append(closeOthers(handles), launch.Op{Call: launch.Read, Args: gateArgs(), Want: launch.Any(), Step: "idmap"})
+	img, err := list.Assemble(handles, -1)
 	if err != nil {
 		return -1, err
 	}

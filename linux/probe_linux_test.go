@@ -169,11 +169,11 @@ func TestSweepSites(t *testing.T) {
 // TestFork takes processes up to a limit, and leaves none. pids.max answers
 // as RLIMIT_NPROC does.
 func TestFork(t *testing.T) {
-	before := children()
+	before := kids()
 	if err := doFork(4); err != nil {
 		t.Errorf("fork 4: %v", err)
 	}
-	if after := children(); len(after) > len(before) {
+	if after := kids(); len(after) > len(before) {
 		t.Errorf("children %v, before %v", after, before)
 	}
 	if err := doAlloc(1 << 20); err != nil {

@@ -262,9 +262,9 @@ func (p *process) discard() {
 // children (PR_SET_CHILD_SUBREAPER, prctl(2)).
 func killDescendants() error {
 	for {
-		kids := children()
-		if len(kids) == 0 {
-			return nil
+		kids, err := children()
+		if err != nil || len(kids) == 0 {
+			return err
 		}
 		for _, pid := range kids {
 			_ = unix.Kill(pid, unix.SIGKILL)
@@ -274,11 +274,11 @@ func killDescendants() error {
 }
 
 // children returns the pids of this process's children.
-func children() []int {
+func children() ([]int, error) {
 	var pids []int
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
-		return nil
+		return nil, fmt.Errorf("find what the program left: %w", err)
 	}
 	for _, t := range tasks {
 		b, err := os.ReadFile("/proc/self/task/" + t.Name() + "/children")
@@ -291,5 +291,5 @@ func children() []int {
 			}
 		}
 	}
-	return pids
+	return pids, nil
 }

@@ -19,7 +19,11 @@ import (
 )
 
 // opened are the descriptors of resolved paths, by handle.
-type opened struct{ fds map[string]int }
+type opened struct {
+	fds map[string]int
+	// links are the symbolic links on the way to granted paths.
+	links []view.Link
+}
 
 func (o *opened) close() {
 	for _, fd := range o.fds {
@@ -62,6 +66,14 @@ func resolve(p *policy.Policy, spec platform.Spec, cgroupMount string, root bool
 				}
 			}
 			r.Roots = append(r.Roots, root)
+		}
+	}
+	// A job can leave a link in what it may write, for the next run to follow.
+	for _, l := range o.links {
+		for _, root := range r.Roots {
+			if (root.Grant == RW || root.Grant == WO) && below(l.Path, root.Path) {
+				return fail(root.Pos.String(), "name what the link leads to, if it is meant", fmt.Errorf("a granted path leads through the symbolic link %s, which lies in the writable %s", l.Path, root.Path))
+			}
 		}
 	}
 	r.Roots = dedupe(r.Roots)
@@ -116,10 +128,16 @@ func dedupe(roots []Root) []Root {
 // open resolves p to its canonical path, opens that without following any
 // symbolic link, and says who owns it and who can reach it.
 func (o *opened) open(p, handle string) (Root, error) {
-	canonical, err := filepath.EvalSymlinks(p)
+	links, canonical, err := hops(p)
 	if err != nil {
 		return Root{}, fmt.Errorf("resolve %s: %w", p, cause(err))
 	}
+	for _, l := range links {
+		if err := trusted(l.Path); err != nil {
+			return Root{}, fmt.Errorf("resolve %s: %w: name %s itself if it is meant", p, err, canonical)
+		}
+	}
+	o.links = append(o.links, links...)
 	r := Root{Path: canonical, Handle: handle}
 	fd, err := walk(canonical, func(dir string, st *unix.Stat_t) {
 		if r.Blocked == "" && st.Mode&unix.S_IXOTH == 0 {
@@ -141,6 +159,25 @@ func (o *opened) open(p, handle string) (Root, error) {
 	}
 	o.fds[handle] = fd
 	return r, nil
+}
+
+// trusted refuses to follow a symbolic link that somebody else could have put
+// there: one that is neither root's nor the caller's, or that lies in a
+// directory that others own or may write to. In a sticky directory others
+// cannot exchange it (as fs.protected_symlinks has it, sysctl/fs.rst).
+func trusted(link string) error {
+	mine := func(uid uint32) bool { return uid == 0 || int(uid) == os.Geteuid() }
+	var l, dir unix.Stat_t
+	if err := unix.Lstat(link, &l); err != nil {
+		return err
+	}
+	if err := unix.Stat(filepath.Dir(link), &dir); err != nil {
+		return err
+	}
+	if !mine(l.Uid) || !mine(dir.Uid) || dir.Mode&0o022 != 0 && dir.Mode&unix.S_ISVTX == 0 {
+		return fmt.Errorf("%s is a symbolic link that others could have made", link)
+	}
+	return nil
 }
 
 // walk opens a canonical path a segment at a time from the root, never through

@@ -77,7 +77,7 @@ func needRoot(t testing.TB, p *Platform) {
 // shared returns a directory that every user can reach and write.
 func shared(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "thole-start-")
+	dir, err := os.MkdirTemp("/var/tmp", "thole-start-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ type state struct {
 
 func snapshot(t testing.TB, p *Platform, base string) state {
 	t.Helper()
-	s := state{entries: map[string]int{}, kids: len(children())}
+	s := state{entries: map[string]int{}, kids: len(kids())}
 	d, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Fatal(err)
@@ -301,6 +301,8 @@ var unnoticed = []struct{ prefix, why string }{
 	{"prlimit64(0, RLIMIT_NOFILE", "a higher soft limit is the starter's own"},
 	{`fsconfig($fs0, FSCONFIG_SET_STRING, "mode", "1777"`, "it is the default of tmpfs"},
 	{`fsconfig($fs1, FSCONFIG_SET_STRING, "mode", "1777"`, "it is the default of tmpfs"},
+	{`fsconfig($fs2, FSCONFIG_SET_STRING, "mode", "0755"`, "a skeleton is mounted read-only, whatever its mode"},
+	{`fsconfig($fs2, FSCONFIG_SET_STRING, "size", "1m"`, "nothing can be written to a skeleton"},
 	{"fchownat($cover0, \"home\"", "the home stays root's: the job has less"},
 	{"landlock_add_rule(@rules", "a place without its rule is closed"},
 	{"prctl(PR_CAP_AMBIENT", "the change of uid clears it; verification reads CapAmb"},
@@ -407,7 +409,7 @@ func TestSilentChild(t *testing.T) {
 	plan.tamper = func(l launch.List) launch.List {
 		i := index(l, "write(@status")
 		go func() {
-			for len(children()) == before.kids {
+			for len(kids()) == before.kids {
 				runtime.Gosched()
 			}
 			cancel()
@@ -473,4 +475,13 @@ func copyFile(t testing.TB, to string) {
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// kids returns the children of the test's process.
+func kids() []int {
+	pids, err := children()
+	if err != nil {
+		panic(err)
+	}
+	return pids
 }

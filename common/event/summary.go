@@ -137,7 +137,11 @@ func (s *Summary) AppendText(b []byte, limit int) []byte {
 
 // printable returns s, or s quoted if a terminal would obey a part of it or it
 // is not UTF-8.
-func printable(s string) string {
+func printable(s string) string { return Printable(s) }
+
+// Printable returns s, or its quoted form where a part of it could drive a
+// terminal, break the line, or not be seen for what it is.
+func Printable(s string) string {
 	if s == "" {
 		return `""`
 	}

@@ -206,7 +206,8 @@ func TestSkipAllowed(t *testing.T) {
 	for _, c := range []struct {
 		kernel, test string
 		want         bool
-	}{{"6.1", "TestTask", true}, {"6.1", "TestHooks/broker", true}, {"6.12", "TestTask", false}, {"6.12", "TestTablesFresh", true}, {"6.12", "TestTablesFreshly", false}} {
+	}{{"6.1", "TestTask", true}, {"6.1", "TestHooks/broker", true}, {"6.12", "TestTask", false}, {"6.12", "TestTablesFresh", true}, {"6.12", "TestTablesFreshly", false},
+		{"newest", "TestHooks/udplite,_rule", true}, {"newest", "TestHooks/broker", false}, {"newest", "TestHooks", false}, {"", "TestGuestLSM", true}} {
 		if skipAllowed(c.kernel, c.test) != c.want {
 			t.Errorf("%s %s: %v", c.kernel, c.test, !c.want)
 		}

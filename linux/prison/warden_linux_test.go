@@ -35,7 +35,7 @@ func (o *order) grants() policy.FS {
 	}
 	if o.Kind != "bare" {
 		// Without a view this grant is refused: the rights would add up.
-		g.RO = append(g.RO, at("rw/dir/kept")...)
+		g.RO = append(g.RO, at("rw/kept")...)
 	}
 	if o.Kind == "same" {
 		g.RW = append(g.RW, at("ram")...)

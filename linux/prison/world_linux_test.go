@@ -41,7 +41,7 @@ func makeWorld(t *testing.T, o *order) *world {
 		data []byte // nil: a directory
 	}{
 		{"ro", 0o755, nil}, {"ro/file", 0o666, []byte("ro")}, {"ro/dir", 0o777, nil}, {"ro/tool", 0o755, program}, {"ro/suid", 0o4755, program},
-		{"rw", 0o755, nil}, {"rw/mine", 0o644, []byte("rw")}, {"rw/tool", 0o755, program}, {"rw/dir", 0o755, nil}, {"rw/dir/kept", 0o777, nil}, {"rw/dir/kept/file", 0o666, []byte("kept")},
+		{"rw", 0o755, nil}, {"rw/mine", 0o644, []byte("rw")}, {"rw/tool", 0o755, program}, {"rw/dir", 0o755, nil}, {"rw/kept", 0o777, nil}, {"rw/kept/file", 0o666, []byte("kept")},
 		{"rw/gone", 0o644, []byte("x")}, {"rw/moved", 0o644, []byte("x")}, {"rw/across", 0o644, []byte("x")}, {"rw/flags", 0o644, []byte("x")}, {"rw/other", 0o644, []byte("x")},
 		{"rw2", 0o755, nil}, {"rw2/theirs", 0o600, []byte("rw2")},
 		{"rd", 0o755, nil}, {"rd/file", 0o666, []byte("rd")}, {"rd/dir", 0o777, nil}, {"rd/tool", 0o755, program},
@@ -98,7 +98,7 @@ func (w *world) snapshot() string {
 			fmt.Fprintf(&b, "%s: %v\n", rel, err)
 			return nil
 		}
-		inside := (top == "rw" || top == "rw2") && !strings.HasPrefix(rel, "rw/dir/kept")
+		inside := (top == "rw" || top == "rw2") && !strings.HasPrefix(rel, "rw/kept")
 		if rel == "." || inside || top == "sock" || strings.HasPrefix(rel, "wo/new") || rel == "wo" || rel == "ro" || strings.HasSuffix(rel, ".json") {
 			return nil
 		}

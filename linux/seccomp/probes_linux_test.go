@@ -65,6 +65,7 @@ func refusals() []refusal {
 		add("clone", EPERM, none, flag|harmless|0xabcd<<32, 0, 0, 0, 0)
 	}
 	add("move_pages", EPERM, none, 1)
+	add("prlimit64", EPERM, none, 1)
 	add("migrate_pages", EPERM, none, 1)
 	for _, persona := range []uint64{0x400000, 0x100000, 0x200000, 0x800000, 0x4000000, 0x8000000, 4, 0x400008} {
 		add("personality", EPERM, none, persona)

@@ -128,13 +128,14 @@ func kernelRules(b *builder) {
 func processRules(b *builder) {
 	b.refuse("namespaces", "unshare", "setns", "listns")
 	// The kernel reads the low half of clone's flags (lower_32_bits in fork.c).
-	b.refuseIf("namespaces; CLONE_PARENT would hand the agent a child it never reaps",
+	b.refuseIf("namespaces; CLONE_PARENT would hand the launcher a child it never reaps",
 		"clone", anyBit(0, cloneRefused))
 	b.answer(ENOSYS, "its flags lie in memory; a C library falls back to clone", "clone3")
 	b.refuse("other processes",
 		"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd")
 	b.refuseIf("pages of other processes; 0 is the caller", "move_pages", notIn(0, low32, 0))
 	b.refuseIf("pages of other processes; 0 is the caller", "migrate_pages", notIn(0, low32, 0))
+	b.refuseIf("limits of other processes; 0 is the caller", "prlimit64", notIn(0, low32, 0))
 	b.refuse("hanging up the terminal", "vhangup")
 	// PER_LINUX and PER_LINUX32, with ADDR_NO_RANDOMIZE and UNAME26 at will, and
 	// the query. The others bring back executable data or a page at zero.

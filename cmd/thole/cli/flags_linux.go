@@ -49,8 +49,8 @@ func (f *policyFlags) register(fs *flag.FlagSet) {
 	fs.Var(&f.rw, "rw", "`PATH` to read and write (repeatable)")
 	fs.Var(&f.rd, "rd", "`PATH` to read, never execute (repeatable)")
 	fs.Var(&f.wo, "wo", "`PATH` to create and write files in, never read (repeatable)")
-	fs.StringVar(&f.net, "net", "", "network: none (default), egress-allowlist or egress-any")
-	fs.Var(&f.allow, "allow", "`HOST[:PORT]` that egress-allowlist's proxy lets through (repeatable)")
+	fs.StringVar(&f.net, "net", "", "network `MODE`: none (default), egress-allowlist or egress-any")
+	fs.Var(&f.allow, "allow", "`HOST[:PORT]` of the allow-list; your proxy at --proxy-port enforces it (repeatable)")
 	fs.Var(&f.allowCIDR, "allow-cidr", "allow `CIDR[:PORT[-PORT]][/tcp|/udp]` (repeatable; longest prefix wins)")
 	fs.Var(&f.denyCIDR, "deny-cidr", "deny `CIDR[:PORT[-PORT]][/tcp|/udp]` (repeatable; deny wins a tie)")
 	fs.IntVar(&f.proxyPort, "proxy-port", 0, "`PORT` of the proxy on 127.0.0.1 that egress-allowlist leaves open")
@@ -62,7 +62,7 @@ func (f *policyFlags) register(fs *flag.FlagSet) {
 	fs.BoolVar(&f.execRW, "exec-writable", false, "let files in writable paths be executed")
 	fs.BoolVar(&f.gpu, "gpu", false, "open the GPU's compute devices")
 	fs.Var(&f.accept, "accept", "start although `CAPABILITY` cannot be enforced here (repeatable)")
-	fs.BoolVar(&f.strict, "strict", false, "refuse to start unless every capability is enforced")
+	fs.BoolVar(&f.strict, "strict", false, "refuse to start if any layer of this run is missing")
 	fs.DurationVar(&f.timeout, "timeout", 0, "end the command after `DURATION`, such as 30s")
 	fs.Var(&f.env, "env", "set `NAME[=VALUE]`; without a value, pass the caller's (repeatable)")
 	fs.BoolVar(&f.keepEnv, "keep-env", false, "pass the caller's environment, but for variables that load code")
@@ -212,13 +212,13 @@ func (f *policyFlags) limits(p *policy.Policy) error {
 		}
 		n, err := strconv.ParseFloat(g.value, 64)
 		if err != nil || math.IsNaN(n) || n <= 0 || n > g.max || n*g.scale < 1 {
-			return flagError(g.name, g.value, "no amount above zero", "a decimal such as 1.5")
+			return flagError(g.name, g.value, "not a positive number", "a decimal such as 1.5")
 		}
 		*g.out = uint64(n * g.scale)
 		p.SetPos(g.key, flagPos(g.name, g.value))
 	}
 	if f.pids < 0 {
-		return flagError("pids", strconv.Itoa(f.pids), "no number above zero", "")
+		return flagError("pids", strconv.Itoa(f.pids), "not a positive number", "")
 	}
 	if f.pids > 0 {
 		p.Limits.Pids = uint64(f.pids)

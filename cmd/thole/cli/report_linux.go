@@ -42,7 +42,7 @@ func (r *runner) event(e *event.Event) {
 	if r.enc != nil {
 		_ = r.enc.Encode(e)
 	} else if r.flags.verbose && !r.flags.quiet {
-		fmt.Fprintf(os.Stderr, "thole: %s %s %s (%s, %s)\n", e.Type, e.Capability, e.Target, e.Enforcer, e.Rule)
+		fmt.Fprintf(os.Stderr, "thole: %s %s %s (%s, %s)\n", e.Type, e.Capability, event.Printable(e.Target), e.Enforcer, event.Printable(e.Rule))
 	}
 	r.last = event.Event{Seq: e.Seq, Sandbox: e.Sandbox, Module: e.Module, Cgroup: e.Cgroup, CgroupID: e.CgroupID}
 	r.summary.Add(e)
@@ -98,7 +98,7 @@ func (r *runner) report(res platform.Result) {
 			if target == "" {
 				target = "(many more targets)"
 			}
-			fmt.Fprintf(&b, "  %5d×  %-12s  %-32s  %s [%s]\n", g.Count, g.Capability, target, g.Rule, event.CgroupBPF)
+			fmt.Fprintf(&b, "  %5d×  %-12s  %-32s  %s [%s]\n", g.Count, g.Capability, event.Printable(target), event.Printable(g.Rule), event.CgroupBPF)
 			if fix := remedyFor(g); fix != "" {
 				fmt.Fprintf(&b, "          allow: %s\n", fix)
 			}
@@ -149,7 +149,10 @@ func remedyFor(g event.Group) string {
 			return "nothing needed: the C library only asks for a cache, and goes on without"
 		}
 		if strings.HasPrefix(g.Target, "/") {
-			return "--broker " + g.Target + " (one socket; abstract and relative names never)"
+			if event.Printable(g.Target) != g.Target {
+				return "nothing that could be written here: look at the name first"
+			}
+			return "--broker " + shellQuote([]string{g.Target}) + " (one socket; abstract and relative names never)"
 		}
 		return "nothing: only one absolute path can be opened, by --broker"
 	case event.NetBind, event.NetListen:

@@ -18,10 +18,10 @@ const exitUsage = platform.ExitUsage
 // fail prints an error and its hints to standard error and returns code.
 func fail(code int, msg string, hints ...string) int {
 	var b strings.Builder
-	fmt.Fprintf(&b, "thole: %s\n", msg)
+	fmt.Fprintf(&b, "thole: %s\n", visible(msg))
 	for _, h := range hints {
 		if h != "" {
-			fmt.Fprintf(&b, "hint: %s\n", h)
+			fmt.Fprintf(&b, "hint: %s\n", visible(h))
 		}
 	}
 	fmt.Fprint(os.Stderr, b.String())
@@ -60,4 +60,15 @@ func hintOf(err error) string {
 		return pe.Hint
 	}
 	return ""
+}
+
+// visible keeps what an error quotes (a path, an argument) from driving the
+// terminal.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -26,7 +27,10 @@ type Machine struct {
 	Disk   string // an image of [Tree.Image]; what is written is lost
 	Init   string // the static program that calls [Init] as first process
 	Append string // more of the kernel's command line
-	Steps  []Step
+	// Modules are loaded before the steps; what the kernel does not have is
+	// left out.
+	Modules []string
+	Steps   []Step
 	// Seen, if set, is called with each frame as it comes.
 	Seen func(Frame)
 	// Console, if set, gets what the kernel printed.
@@ -66,6 +70,10 @@ func (m Machine) boot(ctx context.Context) ([]Result, error) {
 	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", m.args(initrd, console)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
+	// The thread has to stay as long as qemu does.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	endWithUs(cmd)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, fmt.Errorf("boot guest: %w", err)
@@ -116,7 +124,7 @@ func (m Machine) writeInitrd(path string) error {
 		return err
 	}
 	a.file("init", 0o755, init)
-	modules, err := m.Kernel.Modules("virtio_pci", "virtio_blk")
+	modules, err := m.Kernel.Modules(append([]string{"virtio_pci", "virtio_blk"}, m.Modules...)...)
 	if err != nil {
 		return err
 	}
