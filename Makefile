@@ -39,6 +39,11 @@ test: setup ## run all tests (as root: the whole suite) and list what was skippe
 test-race: ## run all tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 30m ./...
 
+.PHONY: test-vm
+test-vm: ## boot other kernels under QEMU, run the tests there and print the table (VM=6.12, VM=6.1/base: a part)
+	.ci/vm >/dev/null
+	THOLE_VM=1 THOLE_VM_ONLY="$(VM)" $(GO) test -count=1 -timeout 60m -v -run '^TestMatrix$$' ./linux/matrix
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (5s)
 	GO="$(GO)" .ci/fuzz $(FUZZTIME)
