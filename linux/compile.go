@@ -29,14 +29,7 @@ type Options struct {
 	Self bool
 }
 
-func (o Options) accepts(c platform.Capability) bool {
-	for _, a := range o.Accept {
-		if a == c {
-			return true
-		}
-	}
-	return false
-}
+func (o Options) accepts(c platform.Capability) bool { return slices.Contains(o.Accept, c) }
 
 // Compile makes the plan for a resolved policy on a host. It is pure.
 func Compile(h Host, r Resolved, o Options) (*Plan, error) {
@@ -397,7 +390,7 @@ func (c *compiler) limits() {
 	c.p.Limits = cgroup.Limits{MemoryBytes: l.MemoryBytes, MilliCPU: l.MilliCPU, Pids: l.Pids}
 	told := map[platform.Capability]bool{}
 	for _, s := range c.p.Limits.Settings() {
-		if c.p.Leaf && contains(c.h.Controllers, s.Controller) {
+		if c.p.Leaf && slices.Contains(c.h.Controllers, s.Controller) {
 			continue
 		}
 		if s.Controller == "pids" && c.p.Ephemeral {
@@ -405,13 +398,7 @@ func (c *compiler) limits() {
 			c.p.NProc = c.p.Limits.Pids
 			continue
 		}
-		cp, key := platform.Memory, policy.KeyMemory
-		switch s.Controller {
-		case "cpu":
-			cp, key = platform.CPU, policy.KeyCPU
-		case "pids":
-			cp, key = platform.Pids, policy.KeyPids
-		}
+		cp, key := limitOf(s.Controller)
 		if told[cp] {
 			continue // one gap for the three settings of memory
 		}
@@ -424,11 +411,14 @@ func (c *compiler) limits() {
 	}
 }
 
-func contains(list []string, s string) bool {
-	for _, l := range list {
-		if l == s {
-			return true
-		}
+// limitOf returns the capability that a controller is, and the policy's key
+// that asks for it.
+func limitOf(controller string) (platform.Capability, string) {
+	switch controller {
+	case "cpu":
+		return platform.CPU, policy.KeyCPU
+	case "pids":
+		return platform.Pids, policy.KeyPids
 	}
-	return false
+	return platform.Memory, policy.KeyMemory
 }

@@ -4,6 +4,7 @@
 package linux
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tholehq/thole/common/platform"
@@ -203,7 +204,7 @@ func textOf(o outcome) string {
 // appendNew appends s unless it is there: the same act in three modes is told
 // once.
 func appendNew(l []string, s string) []string {
-	if contains(l, s) {
+	if slices.Contains(l, s) {
 		return l
 	}
 	return append(l, s)

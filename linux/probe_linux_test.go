@@ -76,7 +76,7 @@ func TestProbe(t *testing.T) {
 		}
 	}
 	for controller, c := range map[string]platform.Capability{"memory": platform.Memory, "cpu": platform.CPU, "pids": platform.Pids} {
-		if f := finding(t, r, c); p.m.Root && contains(p.m.Controllers, controller) && f.Status != platform.Enforced {
+		if f := finding(t, r, c); p.m.Root && slices.Contains(p.m.Controllers, controller) && f.Status != platform.Enforced {
 			t.Errorf("%s: %s: %s", c, f.Status, f.Reason)
 		}
 	}

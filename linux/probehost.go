@@ -3,7 +3,10 @@
 
 package linux
 
-import "github.com/tholehq/thole/common/platform"
+import (
+	"github.com/tholehq/thole/common/platform"
+	"slices"
+)
 
 // seen is a fact that the probe saw from outside of its children.
 func seen(id, what string) try {
@@ -17,7 +20,7 @@ func (t table) limits() []check {
 	small, big := act{ID: "alloc.small", Op: opAlloc, N: 16}, act{ID: "alloc.big", Op: opAlloc, N: 96}
 	few, many := act{ID: "fork.few", Op: opFork, N: 4}, act{ID: "fork.many", Op: opFork, N: 64}
 	pidsBy := "cgroup pids.max"
-	if !contains(t.h.Controllers, "pids") {
+	if !slices.Contains(t.h.Controllers, "pids") {
 		pidsBy = "RLIMIT_NPROC of the ephemeral uid"
 	}
 	freeze := check{capability: platform.Freeze, by: "cgroup.freeze", remedy: remedyRoot, tries: []try{

@@ -5,6 +5,7 @@ package linux
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -109,7 +110,7 @@ func (s *scanner) object(member func(key, value string) error) error {
 		if err != nil {
 			return err
 		}
-		if contains(seen, key) {
+		if slices.Contains(seen, key) {
 			return s.errorf("key %q twice", key)
 		}
 		seen = append(seen, key)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,7 +58,7 @@ func siteDirs() []string {
 	var good, noexec []string
 	for _, d := range []string{"/var/tmp", "/var/lib", os.TempDir(), "/tmp"} {
 		c := canonicalDir(d)
-		if c == "" || contains(good, c) || contains(noexec, c) {
+		if c == "" || slices.Contains(good, c) || slices.Contains(noexec, c) {
 			continue
 		}
 		var st unix.Statfs_t

@@ -4,6 +4,7 @@
 package linux
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/tholehq/thole/common/platform"
@@ -83,7 +84,7 @@ func acts(cs []check, run string) []act {
 	var seen []string
 	for _, c := range cs {
 		for _, t := range c.tries {
-			if t.run == run && !t.reported && t.act.Op != opFact && !contains(seen, t.act.ID) {
+			if t.run == run && !t.reported && t.act.Op != opFact && !slices.Contains(seen, t.act.ID) {
 				seen = append(seen, t.act.ID)
 				out = append(out, t.act)
 			}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -243,27 +244,18 @@ func notAtGate(err error) error {
 
 // limits writes the leaf's limits.
 func (l *launcher) limits() error {
-	var controllers []string
-	settings := l.plan.Limits.Settings()
-	for _, s := range settings {
-		if contains(l.plan.host.Controllers, s.Controller) {
-			controllers = append(controllers, s.Controller)
+	for _, s := range l.plan.Limits.Settings() {
+		if !slices.Contains(l.plan.host.Controllers, s.Controller) {
+			continue // bounded otherwise, or a gap that was accepted
 		}
-	}
-	if len(controllers) == 0 {
-		return nil // a gap that was accepted
-	}
-	if err := l.m.parent.Enable(controllers...); err != nil {
-		return confineErr(platform.Memory, "enable the controller for the hierarchy's root", err)
-	}
-	for _, s := range settings {
-		if !contains(l.plan.host.Controllers, s.Controller) {
-			continue
+		c, _ := limitOf(s.Controller)
+		if err := l.m.parent.Enable(s.Controller); err != nil {
+			return confineErr(c, "enable the controller for the hierarchy's root", err)
 		}
 		// A kernel without swap accounting has no memory.swap.max: then there
 		// is nothing to bound.
 		if err := l.leaf.Set(s); err != nil && !(s.File == "memory.swap.max" && errors.Is(err, cgroup.ErrNoController)) {
-			return confineErr("", "", err)
+			return confineErr(c, "", err)
 		}
 	}
 	return nil

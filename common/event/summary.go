@@ -101,21 +101,21 @@ func (s *Summary) AppendText(b []byte, limit int) []byte {
 		shown = shown[:limit]
 	}
 	for _, g := range shown {
-		b = append(b, printable(string(g.Type))...)
+		b = append(b, Printable(string(g.Type))...)
 		b = append(b, ' ')
 		b = strconv.AppendUint(b, g.Count, 10)
 		b = append(b, ' ')
-		b = append(b, printable(string(g.Capability))...)
+		b = append(b, Printable(string(g.Capability))...)
 		switch {
 		case g.Target != "":
 			b = append(b, ' ')
-			b = append(b, printable(g.Target)...)
+			b = append(b, Printable(g.Target)...)
 		case s.more:
 			b = append(b, " (other targets)"...)
 		}
 		if g.Rule != "" {
 			b = append(b, " ("...)
-			b = append(b, printable(g.Rule)...)
+			b = append(b, Printable(g.Rule)...)
 			b = append(b, ')')
 		}
 		b = append(b, '\n')
@@ -134,10 +134,6 @@ func (s *Summary) AppendText(b []byte, limit int) []byte {
 	}
 	return b
 }
-
-// printable returns s, or s quoted if a terminal would obey a part of it or it
-// is not UTF-8.
-func printable(s string) string { return Printable(s) }
 
 // Printable returns s, or its quoted form where a part of it could drive a
 // terminal, break the line, or not be seen for what it is.

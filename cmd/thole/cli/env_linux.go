@@ -5,6 +5,7 @@ package cli
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -64,7 +65,7 @@ func environ(caller []string, keep bool, named []string, path, home, tmp string)
 		if !ok || k == "PATH" {
 			continue
 		}
-		if keep && !loads(k) || strings.HasPrefix(k, "LC_") || contains(passed, k) {
+		if keep && !loads(k) || strings.HasPrefix(k, "LC_") || slices.Contains(passed, k) {
 			set(k, v)
 		}
 	}
@@ -84,15 +85,6 @@ func environ(caller []string, keep bool, named []string, path, home, tmp string)
 	return out
 }
 
-func contains(l []string, s string) bool {
-	for _, e := range l {
-		if e == s {
-			return true
-		}
-	}
-	return false
-}
-
 // defaultPath is the PATH of a program whose caller has none of use.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -100,7 +92,7 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 func searchPath(caller string, executable func(dir string) bool) string {
 	var keep []string
 	for _, d := range filepath.SplitList(caller) {
-		if filepath.IsAbs(d) && executable(d) && !contains(keep, d) {
+		if filepath.IsAbs(d) && executable(d) && !slices.Contains(keep, d) {
 			keep = append(keep, d)
 		}
 	}

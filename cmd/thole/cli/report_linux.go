@@ -6,6 +6,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ func (r *runner) reportGaps() {
 	remedies := map[string]bool{}
 	var fixes []string
 	for _, g := range r.gaps {
-		if !contains(names, string(g.Capability)) {
+		if !slices.Contains(names, string(g.Capability)) {
 			names = append(names, string(g.Capability))
 		}
 		if g.Remedy != "" && !remedies[g.Remedy] {
