@@ -104,7 +104,7 @@ func Decode(b []byte) (*Image, error) {
 	for n := r.count(); n > 0; n-- {
 		p := Program{Name: string(r.bytes()), Type: r.num(), AttachType: r.num(), Insns: r.bytes()}
 		for k := r.count(); k > 0; k-- {
-			p.Relocs = append(p.Relocs, Reloc{Insn: r.num(), Kind: RelocKind(r.num()), Name: string(r.bytes())})
+			p.Relocs = append(p.Relocs, r.reloc())
 		}
 		if len(p.Insns)%8 != 0 {
 			r.bad = true
@@ -171,6 +171,19 @@ func (r *reader) bytes() []byte {
 	b := r.b[:n:n]
 	r.b = r.b[n:]
 	return b
+}
+
+func (r *reader) reloc() Reloc {
+	rel := Reloc{Insn: r.num()}
+	// Compared before it is narrowed: 257 is no kind, not kind 1.
+	switch kind := r.num(); kind {
+	case uint32(RelocMap), uint32(RelocValue), uint32(RelocKfunc):
+		rel.Kind = RelocKind(kind)
+	default:
+		r.bad, r.b = true, nil
+	}
+	rel.Name = string(r.bytes())
+	return rel
 }
 
 func (r *reader) mapping(outer bool) Map {

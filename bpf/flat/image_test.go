@@ -46,10 +46,20 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(net)[:4096])
 	f.Add((&Image{Maps: []Map{{Name: "m", Inner: &Map{Name: "i"}, Contents: []byte{1}}},
 		Programs: []Program{{Name: "p", Insns: make([]byte, 8), Relocs: []Reloc{{Kind: RelocMap, Name: "m"}}}}}).Encode())
+	// A kind that does not fit into a RelocKind must not become one that does.
+	f.Add((&Image{Programs: []Program{{Name: "p", Insns: make([]byte, 8), Relocs: []Reloc{{Kind: RelocMap}}}}}).wide())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		im, err := Decode(b)
 		if err == nil && !bytes.Equal(im.Encode(), b) {
 			t.Error("decoding and encoding changes the image")
 		}
 	})
+}
+
+// wide returns the image with 256 added to the kind of its last relocation,
+// whose name is empty.
+func (im *Image) wide() []byte {
+	b := im.Encode()
+	b[len(b)-7]++
+	return b
 }
